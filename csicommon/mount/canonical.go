@@ -1,0 +1,43 @@
+package mount
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Canonical returns the one spelling of target: its parent with every symlink
+// resolved, and its last component as it is, followed or not. Two spellings of one
+// target must be one key, one hold and one line of the mount table. The target
+// itself need not exist; a missing parent is an error that wraps fs.ErrNotExist.
+func Canonical(target string) (string, error) {
+	if !filepath.IsAbs(target) {
+		return "", fmt.Errorf("%q is not an absolute path: %w", target, ErrPath)
+	}
+	if strings.ContainsRune(target, 0) {
+		return "", fmt.Errorf("%q holds a zero byte: %w", target, ErrPath)
+	}
+	// Not filepath.Dir and Base: they would take "link/.." away before the link is
+	// resolved, which names another directory than the kernel's walk does.
+	rest := target
+	for {
+		if trimmed := strings.TrimSuffix(strings.TrimRight(rest, "/"), "/."); trimmed != rest {
+			rest = trimmed
+			continue
+		}
+		break
+	}
+	cut := strings.LastIndexByte(rest, '/')
+	if cut < 0 {
+		return "", fmt.Errorf("%q is the root directory: %w", target, ErrPath)
+	}
+	parent, last := rest[:cut+1], rest[cut+1:]
+	if last == ".." {
+		return "", fmt.Errorf("%q ends in \"..\": %w", target, ErrPath)
+	}
+	resolved, err := filepath.EvalSymlinks(parent)
+	if err != nil {
+		return "", fmt.Errorf("resolve the parent of %q: %w", target, err)
+	}
+	return filepath.Join(resolved, last), nil
+}
