@@ -1,0 +1,5 @@
+//go:build !race
+
+package persistentvolume_test
+
+const raced = false

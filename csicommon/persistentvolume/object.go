@@ -1,0 +1,67 @@
+package persistentvolume
+
+// object is the part of a PersistentVolume that is decoded. What it does not
+// name, above all metadata.managedFields, is skipped and never held.
+//
+// The last three fields are those of the metav1.Status that a watch sends in
+// the place of a volume when it fails.
+type object struct {
+	Kind     string `json:"kind"`
+	Metadata struct {
+		Name              string            `json:"name"`
+		UID               string            `json:"uid"`
+		DeletionTimestamp *string           `json:"deletionTimestamp"`
+		Annotations       map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec struct {
+		CSI *struct {
+			Driver string `json:"driver"`
+			Handle string `json:"volumeHandle"`
+		} `json:"csi"`
+		ReclaimPolicy string `json:"persistentVolumeReclaimPolicy"`
+		ClaimRef      *struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"claimRef"`
+		AttributesClass *string `json:"volumeAttributesClassName"`
+	} `json:"spec"`
+
+	Code    int    `json:"code"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// is tells whether o belongs to driver.
+func (o *object) is(driver string) bool {
+	return o.Spec.CSI != nil && o.Spec.CSI.Driver == driver
+}
+
+// volume converts o, keeping those of its annotations that are wanted.
+func (o *object) volume(annotations []string) Volume {
+	volume := Volume{
+		Name:          o.Metadata.Name,
+		UID:           o.Metadata.UID,
+		ReclaimPolicy: o.Spec.ReclaimPolicy,
+		Deleting:      o.Metadata.DeletionTimestamp != nil,
+	}
+	if csi := o.Spec.CSI; csi != nil {
+		volume.Driver, volume.Handle = csi.Driver, csi.Handle
+	}
+	if claim := o.Spec.ClaimRef; claim != nil {
+		volume.ClaimNamespace, volume.ClaimName = claim.Namespace, claim.Name
+	}
+	if class := o.Spec.AttributesClass; class != nil {
+		volume.AttributesClass = *class
+	}
+	for _, key := range annotations {
+		value, found := o.Metadata.Annotations[key]
+		if !found {
+			continue
+		}
+		if volume.Annotations == nil {
+			volume.Annotations = map[string]string{}
+		}
+		volume.Annotations[key] = value
+	}
+	return volume
+}
