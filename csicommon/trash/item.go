@@ -1,0 +1,106 @@
+package trash
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"liken.sh/csicommon/descent"
+)
+
+const (
+	// soonest and latest bound the delay before a failed item is tried again.
+	soonest = 5 * time.Second
+	latest  = 10 * time.Minute
+	// told is how many different failures of one item are logged, so that a
+	// million immutable files do not make a million lines.
+	told = 16
+)
+
+// item is one entry of the bin. Only Run's goroutine reads what is below
+// wrapper.
+type item struct {
+	wrapper string
+
+	name   string // What was put; the wrapper's when it is something else.
+	made   time.Time
+	bytes  int64
+	inodes int64
+
+	delay time.Duration
+	due   time.Time
+	told  map[string]bool
+}
+
+// identify finds out what the item was, as long as it is there.
+func (i *item) identify(bin *descent.Directory) error {
+	if i.name != "" {
+		return nil
+	}
+	wrapper, err := bin.Enter(i.wrapper)
+	if err != nil {
+		return nil //nolint:nilerr // What is wrong with it, deleting it meets and reports.
+	}
+	defer wrapper.Close()
+	name, err := wrapper.Next()
+	if errors.Is(err, descent.ErrEnd) {
+		return nil // Killed before something came into it, or after it was deleted.
+	}
+	if err != nil {
+		return err
+	}
+	stat, err := wrapper.Stat(name)
+	if err != nil {
+		return err
+	}
+	i.name, i.made = name, stat.Made
+	return nil
+}
+
+// freed counts what was deleted. Blocks are freed with the last name of an
+// inode, so that hard links count once and those from elsewhere not at all.
+func (i *item) freed(stat descent.Stat) {
+	if stat.Directory || stat.Links <= 1 {
+		i.bytes += stat.Bytes
+		i.inodes++
+	}
+}
+
+// failed sets when the item is tried again and logs what is new about the
+// failures.
+func (i *item) failed(log *slog.Logger, failures *failures) {
+	i.delay = min(max(soonest, 2*i.delay), latest)
+	i.due = time.Now().Add(i.delay)
+	if i.told == nil {
+		i.told = map[string]bool{}
+	}
+	for _, failure := range failures.first {
+		text := failure.Error()
+		if i.told[text] || len(i.told) >= told {
+			continue
+		}
+		i.told[text] = true
+		log.Warn("cannot delete all of a removed directory, trying again later",
+			"volume", i.title(), "error", failure, "remaining", failures.count)
+	}
+}
+
+func (i *item) title() string {
+	if i.name == "" {
+		return i.wrapper
+	}
+	return i.name
+}
+
+// failures are those of one pass over an item.
+type failures struct {
+	first []error // At most told.
+	count int
+}
+
+func (f *failures) add(err error) {
+	f.count++
+	if len(f.first) < told {
+		f.first = append(f.first, err)
+	}
+}

@@ -1,0 +1,165 @@
+package trash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/descent"
+)
+
+const (
+	// look is how often the bin is read when nothing else happens.
+	look = 10 * time.Minute
+	// passes is how often an item is gone through in a row while that helps:
+	// a file system may leave out names when a directory is changed while it
+	// is read, and an application that still has the item open may add some.
+	// After that it is the other items' turn.
+	passes = 8
+)
+
+// Run deletes what is in the bin, one item at a time, until ctx ends. It is
+// called once. What it leaves, the next Run deletes.
+func (b *Bin) Run(ctx context.Context) {
+	var broken string
+	for ctx.Err() == nil {
+		switch err := b.scan(); {
+		case err == nil:
+			broken = ""
+		case err.Error() != broken:
+			broken = err.Error()
+			b.log.Error("cannot read the trash, trying again later", "error", err)
+		}
+		for _, it := range b.due() {
+			if ctx.Err() != nil {
+				return
+			}
+			b.attempt(ctx, it)
+		}
+		timer := time.NewTimer(b.wait())
+		select {
+		case <-ctx.Done():
+		case <-b.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// due gives the items to try now, the oldest first.
+func (b *Bin) due() []*item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	var due []*item
+	for _, it := range b.items {
+		if !it.due.After(now) {
+			due = append(due, it)
+		}
+	}
+	slices.SortFunc(due, func(x, y *item) int { return strings.Compare(x.wrapper, y.wrapper) })
+	return due
+}
+
+func (b *Bin) wait() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait := look
+	for _, it := range b.items {
+		wait = min(wait, time.Until(it.due))
+	}
+	return wait
+}
+
+// attempt deletes an item as far as it can be.
+func (b *Bin) attempt(ctx context.Context, it *item) {
+	var pace descent.Pace
+	for round := 1; ; round++ {
+		pass := &pass{item: it, pace: &pace}
+		err := b.pass(ctx, pass)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil && pass.failures.count == 0 {
+			b.forget(it)
+			return
+		}
+		if err != nil {
+			pass.failures.add(err)
+		}
+		if pass.deleted == 0 || round == passes {
+			it.failed(b.log, &pass.failures)
+			return
+		}
+	}
+}
+
+// pass goes through the item once. The wrapper is gone when it returns nil and
+// noted no failure.
+func (b *Bin) pass(ctx context.Context, pass *pass) error {
+	bin, err := descent.Open(b.dir)
+	if err != nil {
+		return err
+	}
+	defer bin.Close()
+	it := pass.item
+	if err := it.identify(bin); err != nil {
+		return fmt.Errorf("read %q: %w", it.wrapper, err)
+	}
+	wrapper, err := bin.Enter(it.wrapper)
+	if errors.Is(err, unix.ENOENT) {
+		return nil
+	}
+	if descent.Vanished(err) {
+		return b.unwrapped(bin, it)
+	}
+	if err != nil {
+		return fmt.Errorf("open %q: %w", it.wrapper, err)
+	}
+	if err := descent.Walk(ctx, wrapper, pass); err != nil {
+		return err
+	}
+	if pass.failures.count > 0 {
+		return nil
+	}
+	err = unix.Unlinkat(bin.Fd(), it.wrapper, unix.AT_REMOVEDIR)
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("remove %q: %w", it.wrapper, err)
+	}
+	return nil
+}
+
+// unwrapped deletes what somebody put into the bin by hand.
+func (b *Bin) unwrapped(bin *descent.Directory, it *item) error {
+	stat, err := bin.Stat(it.wrapper)
+	if err == nil {
+		err = unix.Unlinkat(bin.Fd(), it.wrapper, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("delete %q: %w", it.wrapper, err)
+	}
+	it.name, it.made = it.wrapper, stat.Made
+	it.freed(stat)
+	return nil
+}
+
+// forget drops an item that is wholly deleted and says so. An empty wrapper
+// was no item.
+func (b *Bin) forget(it *item) {
+	b.mu.Lock()
+	delete(b.items, it.wrapper)
+	b.mu.Unlock()
+	if it.name == "" {
+		return
+	}
+	age := max(0, time.Since(it.made))
+	b.log.Info("removed", "volume", it.name, "bytes", it.bytes, "inodes", it.inodes, "age", age.Round(time.Second))
+	if b.removed != nil {
+		b.removed(Removed{Name: it.name, Bytes: it.bytes, Inodes: it.inodes, Age: age})
+	}
+}

@@ -1,0 +1,103 @@
+// Package trash is where a removed directory goes: it is renamed into the
+// bin at once and deleted in the background, also after a restart.
+//
+// What is in the bin was written by a hostile application, which may still
+// have it open. Deleting must NEVER follow a link, never cross a mount and
+// never touch anything outside the bin, and a directory that cannot be deleted
+// must never keep the others from it.
+package trash
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// Config is what a Bin needs.
+type Config struct {
+	// Dir is the bin: an existing directory that is used for nothing else, on
+	// the same mount as what is put into it.
+	Dir string
+	Log *slog.Logger
+	// Removed, if set, is called by Run's goroutine for each item that is
+	// wholly deleted. It may be missed for an item when the process is killed.
+	Removed func(Removed)
+}
+
+// Removed is an item that was deleted.
+type Removed struct {
+	Name   string        // What it was called when it was put.
+	Bytes  int64         // Allocated blocks that were freed, each inode once.
+	Inodes int64         // Inodes that were freed.
+	Age    time.Duration // Since it was made: its birth where that is recorded, else its last change.
+	// Bytes and Inodes leave out what an earlier process had deleted already.
+}
+
+// Bin is the trash. All methods may be called at the same time.
+type Bin struct {
+	dir     *os.File
+	log     *slog.Logger
+	removed func(Removed)
+	wake    chan struct{}
+
+	// placing is held from the making of a wrapper until its item is in it, so
+	// that a scan does not take the wrapper for an empty one and remove it.
+	placing sync.Mutex
+	mu      sync.Mutex
+	items   map[string]*item // By wrapper; guarded by mu.
+}
+
+// Open opens the bin and finds what an earlier process left in it.
+func Open(config Config) (*Bin, error) {
+	dir, err := os.Open(config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the trash: %w", err)
+	}
+	b := &Bin{
+		dir:     dir,
+		log:     config.Log,
+		removed: config.Removed,
+		wake:    make(chan struct{}, 1),
+		items:   map[string]*item{},
+	}
+	if err := b.scan(); err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return b, nil
+}
+
+// Pending is how many items are in the bin.
+func (b *Bin) Pending() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items)
+}
+
+// Empty reports whether there is nothing left to delete.
+func (b *Bin) Empty() bool { return b.Pending() == 0 }
+
+// scan takes up what is in the bin and not known: what an earlier process
+// left, or another one put there, as two do while a DaemonSet is updated.
+func (b *Bin) scan() error {
+	b.placing.Lock()
+	defer b.placing.Unlock()
+	if _, err := b.dir.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("rewind the trash: %w", err)
+	}
+	names, err := b.dir.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("read the trash: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		if b.items[name] == nil {
+			b.items[name] = &item{wrapper: name}
+		}
+	}
+	return nil
+}
