@@ -3,7 +3,6 @@ package event_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -43,7 +42,7 @@ func run(t *testing.T, server *apiserver.Server, node string) *running {
 	p := &running{ended: make(chan struct{})}
 	p.Poster = event.New(event.Config{
 		Client: client, Component: driver, Node: node,
-		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log:     slog.New(slog.DiscardHandler),
 		Dropped: func(n int) { p.dropped.Add(int64(n)) },
 	})
 	ctx, stop := context.WithCancel(t.Context())

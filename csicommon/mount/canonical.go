@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Canonical returns the one spelling of target: its parent with every symlink
@@ -35,9 +37,26 @@ func Canonical(target string) (string, error) {
 	if last == ".." {
 		return "", fmt.Errorf("%q ends in \"..\": %w", target, ErrPath)
 	}
-	resolved, err := filepath.EvalSymlinks(parent)
+	resolved, err := resolve(parent)
 	if err != nil {
 		return "", fmt.Errorf("resolve the parent of %q: %w", target, err)
 	}
 	return filepath.Join(resolved, last), nil
+}
+
+// resolve returns dir with every symlink resolved. The kubelet's paths seldom hold
+// one, which the kernel tells in a single walk; asking about each component, as
+// EvalSymlinks does, would be a third of what a repeated publish costs.
+func resolve(dir string) (string, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		// A symlink, something that is wrong, or a kernel without the call.
+		return filepath.EvalSymlinks(dir)
+	}
+	_ = unix.Close(fd) // O_PATH: there is nothing to fail
+	// Where no component is a symlink, ".." is what it looks like.
+	return filepath.Clean(dir), nil
 }

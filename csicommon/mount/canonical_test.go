@@ -12,6 +12,7 @@ func TestCanonical(t *testing.T) {
 	root := realTempDir(t)
 	mkdir(t, filepath.Join(root, "real", "pods", "1"))
 	mkdir(t, filepath.Join(root, "elsewhere"))
+	mkdir(t, filepath.Join(root, "real", "pod (deleted)"))
 	write(t, filepath.Join(root, "real", "file"))
 	for link, to := range map[string]string{
 		"kl": "real", "abs": filepath.Join(root, "real"), "chain": "kl", "dangling": "nowhere",
@@ -36,6 +37,8 @@ func TestCanonical(t *testing.T) {
 		"//" + root[1:] + "/kl/pods/1/mount": mount,
 		// The link's own "..", not that of the directory it lies in.
 		root + "/elsewhere/down/../pods/1/mount": mount,
+		// Named as the kernel marks a directory that is gone.
+		root + "/kl/pod (deleted)/mount": root + "/real/pod (deleted)/mount",
 		// The last component is the target itself: never followed.
 		root + "/kl/pods/1/link": root + "/real/pods/1/link",
 		root + "/kl":             root + "/kl",

@@ -44,7 +44,7 @@ func (t mountinfoTable) at(point string) (Mount, bool, error) {
 	// below a later mount from those that are reached.
 	id, err := mountID(handle)
 	// Closed before the table is read, as an open handle keeps the mount busy.
-	handle.Close()
+	_ = handle.Close()
 	if err != nil {
 		return Mount{}, false, err
 	}

@@ -39,7 +39,7 @@ func (i *item) identify(bin *descent.Directory) error {
 	}
 	wrapper, err := bin.Enter(i.wrapper)
 	if err != nil {
-		return nil //nolint:nilerr // What is wrong with it, deleting it meets and reports.
+		return nil // What is wrong with it, deleting it meets and reports.
 	}
 	defer wrapper.Close()
 	name, err := wrapper.Next()

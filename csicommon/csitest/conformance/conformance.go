@@ -8,9 +8,7 @@
 package conformance
 
 import (
-	"context"
-	"crypto/sha256"
-	"fmt"
+	"flag"
 	"net"
 	"path/filepath"
 	"testing"
@@ -18,8 +16,6 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // Config is what the suite needs to know of a plugin.
@@ -33,44 +29,36 @@ type Config struct {
 }
 
 // Run runs the whole suite; a failing case fails t. Ginkgo allows one run a test
-// binary.
+// binary, and neither -parallel nor -count.
 func Run(t *testing.T, config Config) {
 	t.Helper()
-	controller := filepath.Join(t.TempDir(), "controller.sock")
-	listener, err := net.Listen("unix", controller)
+	refuseFlags(t)
+	socket := filepath.Join(t.TempDir(), "controller.sock")
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	csi.RegisterControllerServer(server, &standInController{attributes: config.Attributes})
+	csi.RegisterIdentityServer(server, identity{})
+	csi.RegisterControllerServer(server, &controller{attributes: config.Attributes})
 	go func() { _ = server.Serve(listener) }() // ends with Stop, whose error says only that
 	t.Cleanup(server.Stop)
 
 	suite := sanity.NewTestConfig()
 	suite.Address = "unix://" + config.Socket
-	suite.ControllerAddress = "unix://" + controller
+	suite.ControllerAddress = "unix://" + socket
 	suite.TargetPath = filepath.Join(config.Targets, "sanity-targets")
 	suite.StagingPath = filepath.Join(config.Targets, "sanity-staging")
 	sanity.Test(t, suite)
 }
 
-// standInController answers CreateVolume with a handle made from the name, so
-// that the same name is the same volume.
-type standInController struct {
-	csi.UnimplementedControllerServer
-	attributes map[string]string
-}
-
-func (c *standInController) CreateVolume(_ context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
-	if request.GetName() == "" || len(request.GetVolumeCapabilities()) == 0 {
-		return nil, status.Error(codes.InvalidArgument, "a name and capabilities are required")
-	}
-	return &csi.CreateVolumeResponse{Volume: &csi.Volume{
-		VolumeId:      fmt.Sprintf("sanity-%x", sha256.Sum224([]byte(request.GetName()))),
-		VolumeContext: c.attributes,
-	}}, nil
-}
-
-func (c *standInController) DeleteVolume(context.Context, *csi.DeleteVolumeRequest) (*csi.DeleteVolumeResponse, error) {
-	return &csi.DeleteVolumeResponse{}, nil
+// refuseFlags fails t where Ginkgo would end the process, and with it the tests
+// that have nothing to do with it.
+func refuseFlags(t *testing.T) {
+	t.Helper()
+	flag.Visit(func(f *flag.Flag) {
+		if f.Name == "test.parallel" || f.Name == "test.count" && f.Value.String() != "1" {
+			t.Fatalf("csi-sanity cannot run with -%s=%s: leave the flag out, or this test with -skip", f.Name, f.Value)
+		}
+	})
 }
