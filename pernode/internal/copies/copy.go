@@ -1,0 +1,161 @@
+package copies
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/mount"
+)
+
+// copyMode lets any user of any pod write, whatever umask the plugin has.
+const copyMode = 0o777
+
+// unfinished starts the names of what is being made. No handle starts with a
+// dot, so none of them is ever taken for a copy or a hold.
+const unfinished = ".new-"
+
+// ErrNotADirectory is wrapped when a link or a file is where a copy should be.
+var ErrNotADirectory = errors.New("not a directory")
+
+// ErrNoCopy is wrapped when the node has no copy of the volume.
+var ErrNoCopy = errors.New("this node has no copy of it")
+
+// Open returns the copy's directory, opened for reading without following a
+// link. The caller closes it.
+func (s *Store) Open(volume string) (*os.File, error) {
+	if err := handle.Check(volume); err != nil {
+		return nil, err
+	}
+	dir, err := openDirAt(s.copies, volume)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("open the copy of volume %q: %w: %w", volume, ErrNoCopy, err)
+	case err != nil:
+		return nil, fmt.Errorf("open the copy of volume %q: %w", volume, err)
+	}
+	return dir, nil
+}
+
+// List returns the handles of all copies on this node.
+func (s *Store) List() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.config.Dir, copiesDir))
+	if err != nil {
+		return nil, fmt.Errorf("list the copies: %w", err)
+	}
+	volumes := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		if handle.Check(entry.Name()) == nil {
+			volumes = append(volumes, entry.Name())
+		}
+	}
+	return volumes, nil
+}
+
+// ensure opens the copy, making it if there is none.
+func (s *Store) ensure(volume string) (*os.File, error) {
+	dir, err := s.Open(volume)
+	if !errors.Is(err, ErrNoCopy) {
+		return dir, err
+	}
+	if err := s.make(volume); err != nil {
+		return nil, fmt.Errorf("make the copy of volume %q: %w", volume, withoutPath(err))
+	}
+	s.config.Log.Info("made a copy", "volume", volume)
+	return s.Open(volume)
+}
+
+// make makes the copy under another name and renames it when its mode is right:
+// a process killed in between leaves no copy that only root can write.
+func (s *Store) make(volume string) error {
+	name := unfinished + rand.Text()
+	s.step("make copy")
+	if err := unix.Mkdirat(int(s.copies.Fd()), name, storeMode); err != nil {
+		return err
+	}
+	if err := s.finish(name, volume); err != nil {
+		return errors.Join(err, unix.Unlinkat(int(s.copies.Fd()), name, unix.AT_REMOVEDIR))
+	}
+	s.step("sync copies")
+	// The only fsync of a publish: after a power cut a database must find the
+	// directory it was given.
+	return s.copies.Sync()
+}
+
+func (s *Store) finish(name, volume string) error {
+	s.step("chmod copy")
+	if err := unix.Fchmodat(int(s.copies.Fd()), name, copyMode, 0); err != nil {
+		return err
+	}
+	s.step("name copy")
+	return unix.Renameat2(int(s.copies.Fd()), name, int(s.copies.Fd()), volume, unix.RENAME_NOREPLACE)
+}
+
+// location is where the copy lies in its file system, whether or not it exists:
+// a mount can outlive the directory it shows.
+func (s *Store) location(volume string) (mount.Location, error) {
+	dir, err := openDirAt(s.copies, volume)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s.locationBelow(volume)
+	}
+	if err != nil {
+		return mount.Location{}, fmt.Errorf("open the copy of volume %q: %w", volume, err)
+	}
+	defer dir.Close()
+	return s.config.Mounts.Locate(dir)
+}
+
+func (s *Store) locationBelow(volume string) (mount.Location, error) {
+	location, err := s.config.Mounts.Locate(s.copies)
+	location.Path = filepath.Join(location.Path, volume)
+	return location, err
+}
+
+// clean removes what an earlier process left unfinished.
+func (s *Store) clean() error {
+	copies, err := os.ReadDir(filepath.Join(s.config.Dir, copiesDir))
+	if err != nil {
+		return err
+	}
+	for _, entry := range copies {
+		if strings.HasPrefix(entry.Name(), unfinished) {
+			if err := unix.Unlinkat(int(s.copies.Fd()), entry.Name(), unix.AT_REMOVEDIR); err != nil {
+				return fmt.Errorf("remove unfinished %q: %w", entry.Name(), err)
+			}
+		}
+	}
+	return s.cleanHolds()
+}
+
+// openDirAt opens a directory that is really one: a link is not followed.
+func openDirAt(parent *os.File, name string) (*os.File, error) {
+	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return nil, fmt.Errorf("%q in the store is a link or a file: %w", name, ErrNotADirectory)
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(parent.Name(), name)), nil
+}
+
+// withoutPath drops the random names of unfinished things from an error, so that
+// an Event repeats byte for byte.
+func withoutPath(err error) error {
+	var link *os.LinkError
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &link):
+		return link.Err
+	case errors.As(err, &path):
+		return path.Err
+	}
+	return err
+}

@@ -1,0 +1,101 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/mount"
+)
+
+// ErrHeld is what every *HeldError is.
+var ErrHeld = errors.New("held by another pod")
+
+// ErrUndecided is wrapped when it cannot be known whether a copy is held. The
+// safe answer is to refuse.
+var ErrUndecided = errors.New("the mount table cannot be read")
+
+// HeldError says who has a copy. Its text is stable: it goes into Events.
+type HeldError struct {
+	Volume string
+	Hold   Hold // zero when the holder is only known by its mount
+	Target string
+}
+
+func (e *HeldError) Error() string {
+	holder := e.Hold.Pod()
+	if holder == "" {
+		holder = "an unknown pod"
+	} else {
+		holder = "pod " + holder
+	}
+	return fmt.Sprintf("volume %q is held on this node by %s, mounted at %q; a volume of this driver serves one pod a node", e.Volume, holder, e.Target)
+}
+
+// Is makes every HeldError an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// Holder returns the hold of the pod that has the copy now; held is false when
+// no mount of this node shows it.
+func (s *Store) Holder(volume string) (hold Hold, held bool, err error) {
+	mounts, err := s.mountsOf(volume)
+	if err != nil || len(mounts) == 0 {
+		return Hold{}, false, err
+	}
+	return s.heldError(volume, mounts).Hold, true, nil
+}
+
+// mountsOf returns the mounts that show the copy, outside the store itself: a
+// disk of its own that an administrator mounted as the copy shows it too, and
+// holds nothing.
+func (s *Store) mountsOf(volume string) ([]mount.Mount, error) {
+	if err := handle.Check(volume); err != nil {
+		return nil, err
+	}
+	location, err := s.location(volume)
+	if errors.Is(err, ErrNotADirectory) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
+	}
+	mounts, err := s.config.Mounts.Showing(location)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
+	}
+	outside := mounts[:0]
+	for _, m := range mounts {
+		if !isBelow(m.Point, s.config.Dir) {
+			outside = append(outside, m)
+		}
+	}
+	return outside, nil
+}
+
+// heldError names the holder: by its hold if that tells the truth about one of
+// the mounts, else by the mount alone.
+func (s *Store) heldError(volume string, mounts []mount.Mount) *HeldError {
+	if hold, readable := s.readHold(volume); readable {
+		for _, m := range mounts {
+			if m.Point == hold.Target {
+				return &HeldError{Volume: volume, Hold: hold, Target: hold.Target}
+			}
+		}
+	}
+	return &HeldError{Volume: volume, Target: mounts[0].Point}
+}
+
+// isBelow is true for dir itself and everything under it.
+func isBelow(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// isKubeletTarget is true for the paths the kubelet hands out:
+// <kubelet-dir>/pods/<uid>/volumes/kubernetes.io~csi/<pv>/mount.
+func (s *Store) isKubeletTarget(target string) bool {
+	ok, err := filepath.Match("pods/*/volumes/kubernetes.io~csi/*/mount",
+		strings.TrimPrefix(target, strings.TrimSuffix(s.config.KubeletDir, "/")+"/"))
+	return err == nil && ok
+}

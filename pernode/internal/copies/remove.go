@@ -1,0 +1,46 @@
+package copies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"liken.sh/csicommon/handle"
+)
+
+// ErrKept is wrapped when a removal was called off because the volume is wanted
+// again.
+var ErrKept = errors.New("the copy is kept")
+
+// Remove moves a copy to the trash, under the volume's lock and only while no
+// mount shows it. confirm is asked last, with the lock held, whether the volume
+// is still unwanted; its error calls the removal off. The whole mount table is
+// read again for it: a removal is rare and cannot be undone.
+func (s *Store) Remove(ctx context.Context, volume string, confirm func(context.Context) error) error {
+	if err := handle.Check(volume); err != nil {
+		return err
+	}
+	unlock, err := s.handles.Lock(ctx, volume)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := s.config.Mounts.Rescan(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUndecided, err)
+	}
+	mounts, err := s.mountsOf(volume)
+	if err != nil {
+		return err
+	}
+	if len(mounts) > 0 {
+		return s.heldError(volume, mounts)
+	}
+	if err := confirm(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrKept, err)
+	}
+	s.step("trash copy")
+	if err := s.bin.Put(s.copies, volume); err != nil {
+		return fmt.Errorf("move the copy of volume %q to the trash: %w", volume, err)
+	}
+	return s.dropHold(volume)
+}

@@ -1,0 +1,41 @@
+package copies
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// State is how a copy stands, for those who report on it.
+type State struct {
+	Exists  bool // the copy's directory is in the store
+	Deleted bool // a mount shows a directory that is no longer in the store
+	// Unmounted is true when a hold names a target that is no mount any more:
+	// somebody else unmounted it under the pod.
+	Unmounted bool
+	Hold      Hold // of the holder, if any
+}
+
+// State looks at a copy and its mounts without changing either.
+func (s *Store) State(volume string) (State, error) {
+	state := State{}
+	mounts, err := s.mountsOf(volume)
+	if err != nil {
+		return state, err
+	}
+	hold, held := s.readHold(volume)
+	state.Hold = hold
+	state.Unmounted = held && len(mounts) == 0
+	for _, m := range mounts {
+		state.Deleted = state.Deleted || m.Deleted
+	}
+	var st unix.Stat_t
+	err = unix.Fstatat(int(s.copies.Fd()), volume, &st, unix.AT_SYMLINK_NOFOLLOW)
+	state.Exists = err == nil
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return state, fmt.Errorf("look at the copy of volume %q: %w", volume, err)
+	}
+	return state, nil
+}

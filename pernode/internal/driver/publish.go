@@ -1,0 +1,141 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"liken.sh/csicommon/event"
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/keyedmutex"
+	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/server"
+	"liken.sh/pernode/internal/copies"
+)
+
+// The reasons of the Events on a pod whose publish was refused.
+const (
+	reasonRefused = "PerNodeVolumeRefused"
+	reasonHeld    = "PerNodeVolumeHeld"
+	reasonFailed  = "PerNodeMountFailed"
+)
+
+// The keys under which the kubelet describes the pod (CSIDriver podInfoOnMount).
+const (
+	podNameKey      = "csi.storage.k8s.io/pod.name"
+	podNamespaceKey = "csi.storage.k8s.io/pod.namespace"
+	podUIDKey       = "csi.storage.k8s.io/pod.uid"
+	ephemeralKey    = "csi.storage.k8s.io/ephemeral"
+)
+
+// NodePublishVolume shows this node's copy of the volume at the target.
+func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	publication, err := readPublication(request)
+	if err == nil {
+		// Before the work, not after: a sweep that is about to remove the copy of
+		// a volume made again has to see that a pod wants it.
+		d.config.Sweeper.Published(publication.Volume, publication.Hold.PV)
+		err = d.config.Store.Publish(ctx, publication)
+	}
+	if err != nil {
+		d.refuse(ctx, request, err)
+		return nil, err
+	}
+	d.config.Inspector.Touch(publication.Volume)
+	return &csi.NodePublishVolumeResponse{}, nil
+}
+
+// readPublication checks a request by itself, without asking for any state.
+func readPublication(request *csi.NodePublishVolumeRequest) (copies.Publication, error) {
+	if err := handle.Check(request.GetVolumeId()); err != nil {
+		return copies.Publication{}, err
+	}
+	if request.GetTargetPath() == "" {
+		return copies.Publication{}, argument("the target path is missing")
+	}
+	options, err := readCapability(request.GetVolumeCapability())
+	if err != nil {
+		return copies.Publication{}, err
+	}
+	options.ReadOnly = options.ReadOnly || request.GetReadonly()
+	attributes := request.GetVolumeContext()
+	if attributes[ephemeralKey] == "true" {
+		// Its handle would be a new one for each pod, so nothing would outlive it.
+		return copies.Publication{}, argument("an inline volume is not served, write a PersistentVolume and a claim")
+	}
+	return copies.Publication{
+		Volume:  request.GetVolumeId(),
+		Target:  request.GetTargetPath(),
+		Options: options,
+		Hold: copies.Hold{
+			PodUID:       attributes[podUIDKey],
+			PodNamespace: attributes[podNamespaceKey],
+			PodName:      attributes[podNameKey],
+			PV:           persistentVolumeOf(request.GetTargetPath()),
+		},
+	}, nil
+}
+
+// readCapability takes every access mode the same way: each publishes this
+// node's copy. fsType is ignored, there is no file system of its own.
+func readCapability(capability *csi.VolumeCapability) (mount.Options, error) {
+	switch {
+	case capability == nil:
+		return mount.Options{}, argument("the volume capability is missing")
+	case capability.GetBlock() != nil:
+		return mount.Options{}, argument("block volumes are not served, use volumeMode: Filesystem")
+	case capability.GetMount() == nil:
+		return mount.Options{}, argument("the volume capability names no access type")
+	case capability.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_UNKNOWN:
+		return mount.Options{}, argument("the volume capability names no access mode")
+	}
+	options, err := mount.ParseOptions(capability.GetMount().GetMountFlags())
+	if err != nil {
+		return mount.Options{}, fmt.Errorf("%w: %w", server.ErrArgument, err)
+	}
+	return options, nil
+}
+
+// persistentVolumeOf reads the PersistentVolume's name out of the kubelet's
+// target, <...>/kubernetes.io~csi/<pv>/mount; empty for any other path.
+func persistentVolumeOf(target string) string {
+	dir := filepath.Dir(filepath.Clean(target))
+	if filepath.Base(filepath.Dir(dir)) != "kubernetes.io~csi" {
+		return ""
+	}
+	return filepath.Base(dir)
+}
+
+// refuse tells the pod's owner why the pod does not start. A call that was only
+// too early (the volume is busy, the caller left) is not worth an Event: the
+// kubelet comes again.
+func (d *Driver) refuse(ctx context.Context, request *csi.NodePublishVolumeRequest, err error) {
+	reason := refusal(err)
+	if reason == "" {
+		return
+	}
+	d.config.Refused(ctx, reason)
+	attributes := request.GetVolumeContext()
+	if attributes[podNameKey] == "" || attributes[podNamespaceKey] == "" {
+		return // not a kubelet: there is nobody to tell but the caller
+	}
+	d.config.Events.Post(event.Pod(attributes[podNamespaceKey], attributes[podNameKey], attributes[podUIDKey]),
+		event.Warning, reason, err.Error())
+}
+
+func refusal(err error) string {
+	switch {
+	case errors.Is(err, keyedmutex.ErrBusy), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.Is(err, handle.ErrInvalid):
+		return reasonRefused
+	case errors.Is(err, copies.ErrHeld):
+		return reasonHeld
+	}
+	return reasonFailed
+}
+
+func argument(wrong string) error { return fmt.Errorf("%w: %s", server.ErrArgument, wrong) }

@@ -1,0 +1,163 @@
+// Package metrics exposes the per-node driver's figures. Each is read from the
+// copies' store, the sweeper or the inspector at the moment of a scrape, so a
+// series of a volume goes with its copy.
+//
+// It must never keep a figure that somebody else keeps already, and a scrape
+// must never wait for a walk of a copy.
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"liken.sh/csicommon/build"
+	"liken.sh/csicommon/usage"
+	"liken.sh/pernode/internal/copies"
+	"liken.sh/pernode/internal/sweep"
+)
+
+// Store is what is measured of the copies; *copies.Store is it.
+type Store interface {
+	List() ([]string, error)
+	Holder(volume string) (hold copies.Hold, held bool, err error)
+	Space() (copies.Space, error)
+}
+
+// Config names the sources.
+type Config struct {
+	Meter     metric.Meter
+	Store     Store
+	LastUsage func(volume string) (usage.Usage, bool)
+	Sweeps    func() sweep.Figures
+	Log       *slog.Logger
+}
+
+// Metrics are the figures that are counted as things happen.
+type Metrics struct {
+	refusals metric.Int64Counter
+	dropped  metric.Int64Counter
+}
+
+// New registers every instrument.
+func New(config Config) (*Metrics, error) {
+	m := &Metrics{}
+	var err error
+	if m.refusals, err = config.Meter.Int64Counter("per_node_publish_refusals_total",
+		metric.WithDescription("Publishes refused, by the reason of their Event.")); err != nil {
+		return nil, fmt.Errorf("make a counter: %w", err)
+	}
+	if m.dropped, err = config.Meter.Int64Counter("csi_events_dropped_total",
+		metric.WithDescription("Events that could not be posted.")); err != nil {
+		return nil, fmt.Errorf("make a counter: %w", err)
+	}
+	m.dropped.Add(context.Background(), 0) // an alert on its rate wants it to exist
+	return m, observe(config)
+}
+
+// Refused counts a refused publish.
+func (m *Metrics) Refused(ctx context.Context, reason string) {
+	m.refusals.Add(context.WithoutCancel(ctx), 1, metric.WithAttributes(attribute.String("reason", reason)))
+}
+
+// EventsDropped counts Events that could not be posted.
+func (m *Metrics) EventsDropped(occurrences int) {
+	m.dropped.Add(context.Background(), int64(occurrences))
+}
+
+// instruments are those read at a scrape.
+type instruments struct {
+	copyBytes, copies, held, capacity, available, build metric.Int64ObservableGauge
+	lastSweep                                           metric.Float64ObservableGauge
+	removed, failures                                   metric.Int64ObservableCounter
+}
+
+func observe(config Config) error {
+	i, all, err := newInstruments(config.Meter)
+	if err != nil {
+		return fmt.Errorf("make the instruments: %w", err)
+	}
+	_, err = config.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		i.observeCopies(o, config)
+		i.observeStore(o, config)
+		i.observeSweeps(o, config.Sweeps())
+		o.ObserveInt64(i.build, 1, metric.WithAttributes(
+			attribute.String("version", build.Version()),
+			attribute.String("revision", build.Revision()),
+			attribute.String("goversion", build.GoVersion())))
+		return nil
+	}, all...)
+	if err != nil {
+		return fmt.Errorf("register the instruments: %w", err)
+	}
+	return nil
+}
+
+func newInstruments(meter metric.Meter) (i instruments, all []metric.Observable, err error) {
+	gauge := func(into *metric.Int64ObservableGauge, name, description string) {
+		if err == nil {
+			*into, err = meter.Int64ObservableGauge(name, metric.WithDescription(description))
+			all = append(all, *into)
+		}
+	}
+	counter := func(into *metric.Int64ObservableCounter, name, description string) {
+		if err == nil {
+			*into, err = meter.Int64ObservableCounter(name, metric.WithDescription(description))
+			all = append(all, *into)
+		}
+	}
+	gauge(&i.copyBytes, "per_node_copy_bytes", "Allocated bytes of a volume's copy on this node, as last measured.")
+	gauge(&i.copies, "per_node_copies", "Copies on this node.")
+	gauge(&i.held, "per_node_held_copies", "Copies a pod holds.")
+	gauge(&i.capacity, "per_node_store_capacity_bytes", "Size of the store's file system.")
+	gauge(&i.available, "per_node_store_available_bytes", "Bytes of the store's file system that can still be taken.")
+	gauge(&i.build, "per_node_build_info", "1, labelled with the build.")
+	counter(&i.removed, "per_node_copies_removed_total", "Copies removed because their PersistentVolume is gone.")
+	counter(&i.failures, "per_node_sweep_failures_total", "Sweeps that could not decide or remove something.")
+	if err == nil {
+		i.lastSweep, err = meter.Float64ObservableGauge("per_node_last_sweep_timestamp_seconds",
+			metric.WithDescription("Unix time of the last sweep without a failure."))
+		all = append(all, i.lastSweep)
+	}
+	return i, all, err
+}
+
+func (i instruments) observeCopies(o metric.Observer, config Config) {
+	volumes, err := config.Store.List()
+	if err != nil {
+		config.Log.Error("the copies cannot be counted", "error", err)
+		return
+	}
+	held := 0
+	for _, volume := range volumes {
+		if u, known := config.LastUsage(volume); known {
+			o.ObserveInt64(i.copyBytes, u.Bytes, metric.WithAttributes(attribute.String("volume", volume)))
+		}
+		if _, isHeld, err := config.Store.Holder(volume); err == nil && isHeld {
+			held++
+		}
+	}
+	o.ObserveInt64(i.copies, int64(len(volumes)))
+	o.ObserveInt64(i.held, int64(held))
+}
+
+func (i instruments) observeStore(o metric.Observer, config Config) {
+	space, err := config.Store.Space()
+	if err != nil {
+		config.Log.Error("the store's space cannot be read", "error", err)
+		return
+	}
+	o.ObserveInt64(i.capacity, space.Bytes)
+	o.ObserveInt64(i.available, space.AvailableBytes)
+}
+
+func (i instruments) observeSweeps(o metric.Observer, figures sweep.Figures) {
+	o.ObserveInt64(i.removed, figures.Removed)
+	o.ObserveInt64(i.failures, figures.Failures)
+	if !figures.Last.IsZero() {
+		o.ObserveFloat64(i.lastSweep, float64(figures.Last.UnixNano())/1e9)
+	}
+}

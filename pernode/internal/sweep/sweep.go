@@ -1,0 +1,207 @@
+// Package sweep decides which copies to remove: those whose PersistentVolume was
+// deleted from the cluster.
+//
+// A copy may go only when a complete, live read of the cluster the store belongs
+// to finds no PersistentVolume of this driver that names its handle, and while
+// nothing shows it. The package must never take an error, a partial answer,
+// another cluster or silence for a deletion, and a sweep that finds every copy
+// named must ask the API server nothing.
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"liken.sh/csicommon/persistentvolume"
+	"liken.sh/pernode/internal/copies"
+)
+
+// identifyAgain is when the API server is first asked again for its cluster; the
+// time doubles with each try, up to that between two sweeps.
+const identifyAgain = 10 * time.Second
+
+// confirmTimeout bounds the live read of one sweep.
+const confirmTimeout = 5 * time.Minute
+
+// Store is what a sweep needs of the copies; *copies.Store is it.
+type Store interface {
+	List() ([]string, error)
+	Holder(volume string) (hold copies.Hold, held bool, err error)
+	Remove(ctx context.Context, volume string, confirm func(context.Context) error) error
+	Cluster() (string, error)
+	SetCluster(uid string) error
+}
+
+// Cluster is what a sweep needs of the API server; *persistentvolume.View is it.
+type Cluster interface {
+	Follow(name string)
+	Unfollow(name string)
+	Get(name string) (persistentvolume.Volume, persistentvolume.State)
+	Read(ctx context.Context, name string) (persistentvolume.Volume, bool, error)
+	Confirm(ctx context.Context, cluster, driver string) ([]persistentvolume.Volume, error)
+	Cluster(ctx context.Context) (string, error)
+}
+
+// Config is what a Sweeper needs.
+type Config struct {
+	Driver string // only PersistentVolumes of this driver count
+	Every  time.Duration
+	// AdoptStore records whatever cluster answers as the store's.
+	AdoptStore bool
+	Store      Store
+	Cluster    Cluster
+	// Removed is called after a copy was moved to the trash.
+	Removed func(volume string)
+	Log     *slog.Logger
+}
+
+// Sweeper sweeps on time, on a deletion and on an unpublish.
+type Sweeper struct {
+	config Config
+	poke   chan struct{}
+
+	mu     sync.Mutex
+	names  map[string]names // by volume handle
+	wished uint64           // grows with every publish
+
+	removed, failures atomic.Int64
+	last              atomic.Int64 // Unix time in nanoseconds, 0 before the first
+}
+
+// New makes a Sweeper that does nothing before Run.
+func New(config Config) *Sweeper {
+	return &Sweeper{config: config, poke: make(chan struct{}, 1), names: make(map[string]names)}
+}
+
+// Poke asks for a sweep soon: a PersistentVolume changed, or a copy was let go.
+func (s *Sweeper) Poke() {
+	select {
+	case s.poke <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+// Run sweeps until ctx ends.
+func (s *Sweeper) Run(ctx context.Context) {
+	if !s.awaitCluster(ctx) {
+		return
+	}
+	ticker := time.NewTicker(s.config.Every)
+	defer ticker.Stop()
+	for {
+		s.sweep(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.poke:
+		case <-ticker.C:
+		}
+	}
+}
+
+// sweep looks once at every copy.
+func (s *Sweeper) sweep(ctx context.Context) {
+	switch err := s.sweepAll(ctx); {
+	case err == nil:
+		s.last.Store(time.Now().UnixNano())
+	case ctx.Err() != nil: // the plugin stops; the next start sweeps again
+	default:
+		s.failures.Add(1)
+		s.config.Log.Error("a sweep failed, what it could not decide is kept", "error", err)
+	}
+}
+
+func (s *Sweeper) sweepAll(ctx context.Context) error {
+	all, err := s.config.Store.List()
+	if err != nil {
+		return err
+	}
+	s.follow(all)
+	candidates, err := s.candidates(all)
+	if len(candidates) == 0 {
+		return err
+	}
+	return errors.Join(err, s.removeUnnamed(ctx, candidates))
+}
+
+// candidates are the copies that, as far as is known here, no PersistentVolume
+// names and no pod holds.
+func (s *Sweeper) candidates(all []string) ([]string, error) {
+	var candidates []string
+	var errs []error
+	for _, volume := range all {
+		if !s.looksUnnamed(volume) {
+			continue
+		}
+		_, held, err := s.config.Store.Holder(volume)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("find out who holds volume %q: %w", volume, err))
+		} else if !held {
+			candidates = append(candidates, volume)
+		}
+	}
+	return candidates, errors.Join(errs...)
+}
+
+// removeUnnamed removes those candidates that a complete live read does not name.
+func (s *Sweeper) removeUnnamed(ctx context.Context, candidates []string) error {
+	cluster, err := s.config.Store.Cluster()
+	if err != nil {
+		return err
+	}
+	before := s.wishes()
+	reading, cancel := context.WithTimeout(ctx, confirmTimeout)
+	defer cancel()
+	volumes, err := s.config.Cluster.Confirm(reading, cluster, s.config.Driver)
+	if err != nil {
+		return fmt.Errorf("confirm that %d volumes are gone from the cluster: %w", len(candidates), err)
+	}
+	named := s.learn(volumes)
+	var errs []error
+	for _, volume := range candidates {
+		if !named[volume] {
+			errs = append(errs, s.remove(ctx, volume, before))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// remove removes one copy, unless its volume came back after the confirming read
+// began: as a publish on this node, or as a PersistentVolume of a known name.
+func (s *Sweeper) remove(ctx context.Context, volume string, before uint64) error {
+	err := s.config.Store.Remove(ctx, volume, func(ctx context.Context) error {
+		return s.stillUnnamed(ctx, volume, before)
+	})
+	switch {
+	case errors.Is(err, copies.ErrHeld), errors.Is(err, errWantedAgain):
+		s.config.Log.Info("keeping a copy", "volume", volume, "error", err)
+		return nil
+	case err != nil:
+		return fmt.Errorf("remove the copy of volume %q: %w", volume, err)
+	}
+	s.removed.Add(1)
+	s.forget(volume)
+	s.config.Removed(volume)
+	s.config.Log.Info("moved a copy to the trash, its PersistentVolume is gone", "volume", volume)
+	return nil
+}
+
+// Figures are the sweeper's own, for its metrics.
+type Figures struct {
+	Removed, Failures int64
+	Last              time.Time // of the last sweep without a failure, zero before it
+}
+
+// Figures returns the counts since the start.
+func (s *Sweeper) Figures() Figures {
+	f := Figures{Removed: s.removed.Load(), Failures: s.failures.Load()}
+	if at := s.last.Load(); at != 0 {
+		f.Last = time.Unix(0, at)
+	}
+	return f
+}
