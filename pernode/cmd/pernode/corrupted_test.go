@@ -1,0 +1,123 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+)
+
+// C17 (a) and (b): a dead FUSE mount on the target.
+func TestDeadMountOnTheTarget(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "h1")
+	n.start()
+	target := n.target("h1", 1)
+
+	n.mustPublish("h1", 1)
+	n.mustUnpublish("h1", 1)
+	mountDead(t, target)
+	n.mustUnpublish("h1", 1)
+	n.wantMounts(target, 0)
+	if exists(target) {
+		t.Error("the target is still there")
+	}
+
+	mountDead(t, target)
+	err := n.publish(volume("h1"), pod(1))
+	if err == nil {
+		t.Fatal("publish says OK with a dead mount on the target")
+	}
+	if !strings.Contains(err.Error(), "mounted") {
+		t.Errorf("the error does not say what is wrong: %v", err)
+	}
+	n.mustUnpublish("h1", 1)
+	n.mustPublish("h1", 1)
+	n.wantMounts(target, 1)
+	writeFile(t, filepath.Join(target, "f"), "x")
+}
+
+// A dead mount on top of the volume's own, as a broken sidecar leaves it.
+func TestDeadMountOnTopOfTheVolume(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "h1")
+	n.start()
+	n.mustPublish("h1", 1)
+	mountDead(t, n.target("h1", 1))
+	n.wantMounts(n.target("h1", 1), 2)
+	n.mustUnpublish("h1", 1)
+	n.wantMounts(n.target("h1", 1), 0)
+	n.mustPublish("h1", 2)
+}
+
+// mountDead leaves a FUSE mount on dir whose process was killed.
+func mountDead(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	before := len(mountsAt(t, os.Getpid(), dir))
+	program, err := exec.LookPath("bindfs")
+	if err != nil {
+		t.Skip("a dead mount needs bindfs to be installed")
+	}
+	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("a dead mount needs FUSE: %v", err)
+	}
+	_ = device.Close()
+	fuse := exec.Command(program, "-f", t.TempDir(), dir)
+	var said output
+	fuse.Stderr = &said
+	if err := fuse.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "bindfs to mount", func() bool { return len(mountsAt(t, os.Getpid(), dir)) > before })
+	_ = fuse.Process.Kill()
+	_ = fuse.Wait()
+	if _, err := os.Stat(dir); !errors.Is(err, syscall.ENOTCONN) {
+		t.Fatalf("stat of the dead mount: %v, want %v; bindfs said %s", err, syscall.ENOTCONN, &said)
+	}
+}
+
+// C17 (c): a repeated publish must not unmount, not even for a moment.
+func TestReaderNoticesNoRepeatedPublish(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, "h1")
+	n.start()
+	n.mustPublish("h1", 1)
+	file := filepath.Join(n.target("h1", 1), "f")
+	writeFile(t, file, "x")
+	var reads, failures atomic.Int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			if _, err := os.ReadFile(file); err != nil {
+				failures.Add(1)
+			}
+			reads.Add(1)
+		}
+	}()
+	for range 5 {
+		before := reads.Load()
+		wantCode(t, n.publish(volume("h1"), pod(1)), codes.OK)
+		await(t, "reads", func() bool { return reads.Load() > before })
+	}
+	close(stop)
+	<-stopped
+	if failures.Load() > 0 {
+		t.Errorf("%d of %d reads failed", failures.Load(), reads.Load())
+	}
+}
