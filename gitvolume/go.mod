@@ -1,0 +1,3 @@
+module liken.sh/gitvolume
+
+go 1.26.0
