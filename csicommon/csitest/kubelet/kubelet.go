@@ -61,7 +61,8 @@ func askPlugin(ctx context.Context, socket string) (*registration.PluginInfo, no
 		return nil, nil, err
 	}
 	client := registration.NewRegistrationClient(conn)
-	info, err := client.GetInfo(ctx, &registration.InfoRequest{})
+	// A socket file is there a moment before somebody listens on it.
+	info, err := client.GetInfo(ctx, &registration.InfoRequest{}, grpc.WaitForReady(true))
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("ask the plugin for its info: %w", err), conn.Close())
 	}

@@ -28,7 +28,7 @@ func TestBadAnswer(t *testing.T) {
 			n.api.AddForeignVolumes(1200)
 			n.start(sweepSoon...)
 			n.leaveCopy(volume("h1"))
-			n.awaitWatch()
+			n.restartWatching()
 			fault.Verb, fault.Resource = "list", "persistentvolumes"
 			repair := n.api.Inject(fault)
 			n.api.DeleteVolume("h1")

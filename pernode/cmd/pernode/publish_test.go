@@ -104,7 +104,9 @@ func TestSpellingsOfATarget(t *testing.T) {
 		wantCode(t, n.publishAt("h1", target), codes.OK)
 		n.wantMounts(real, 1)
 	}
-	wantCode(t, n.publish(volume("h1"), pod(2)), codes.FailedPrecondition)
+	err := n.publish(volume("h1"), pod(2))
+	wantCode(t, err, codes.FailedPrecondition)
+	wantWords(t, err.Error(), "pod default/pod-1") // the hold is found by its one spelling
 	wantCode(t, n.unpublishAt("h1", linked), codes.OK)
 	n.wantMounts(real, 0)
 	if exists(real) {

@@ -35,10 +35,14 @@ func (n *node) wantKept(handle string) {
 	}
 }
 
-// awaitWatch waits until the plugin watches a PersistentVolume, which it does
-// once it has read it.
-func (n *node) awaitWatch() {
+// restartWatching starts the plugin again and waits until it watches the one
+// PersistentVolume of its copies, which it does once it has read it. (A sweep
+// while a copy is being made lets go of a watch, and takes it up again.)
+func (n *node) restartWatching() {
 	n.t.Helper()
+	n.plugin.stop()
+	n.api.ForgetRequests()
+	n.start(sweepSoon...)
 	await(n.t, "a watch", func() bool { return n.api.Count("watch", "persistentvolumes") > 0 })
 }
 
@@ -158,7 +162,7 @@ func TestMadeAgain(t *testing.T) {
 			n := newNode(t, "h1")
 			n.start(sweepSoon...)
 			n.leaveCopy(volume("h1"))
-			n.awaitWatch()
+			n.restartWatching()
 			asked, release := make(chan struct{}), make(chan struct{})
 			n.api.Inject(apiserver.Fault{Verb: "list", Resource: "persistentvolumes", Times: 1, Do: answerLate(asked, release)})
 			n.api.DeleteVolume("h1")

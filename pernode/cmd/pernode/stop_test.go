@@ -66,12 +66,17 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	<-reached
 	n.plugin.signal(unix.SIGTERM)
 	n.plugin.awaitLog("finishing running calls")
-	n.plugin.signal(unix.SIGTERM)
-	release()
+	await(t, "the plugin to end", func() bool {
+		n.plugin.signal(unix.SIGTERM)
+		return n.plugin.hasEnded()
+	})
 	if code := n.plugin.wait(); code != -1 {
 		t.Errorf("exit code %d, want a death by the signal", code)
 	}
-	<-published
+	release()
+	if err := <-published; err == nil {
+		t.Error("the call that was cut off says OK")
+	}
 }
 
 // holdUp lets the next process that makes a file in dir wait, in its open call,

@@ -131,7 +131,7 @@ func (s *Store) clean() error {
 			}
 		}
 	}
-	return s.cleanHolds()
+	return errors.Join(s.cleanHolds(), s.cleanFiles())
 }
 
 // openDirAt opens a directory that is really one: a link is not followed.

@@ -45,7 +45,7 @@ func (s *Store) checkFormat() error {
 	path := filepath.Join(s.config.Dir, formatFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return renameio.WriteFile(path, fmt.Appendf(nil, "%d\n", format), 0o600)
+		return s.writeDurably(formatFile, fmt.Appendf(nil, "%d\n", format))
 	}
 	if err != nil {
 		return fmt.Errorf("read its format: %w", err)
@@ -76,8 +76,30 @@ func (s *Store) Cluster() (string, error) {
 // SetCluster records the cluster, durably: it is what keeps another cluster from
 // removing everything.
 func (s *Store) SetCluster(uid string) error {
-	if err := renameio.WriteFile(filepath.Join(s.config.Dir, clusterFile), []byte(uid+"\n"), 0o600); err != nil {
+	if err := s.writeDurably(clusterFile, []byte(uid+"\n")); err != nil {
 		return fmt.Errorf("record the store's cluster: %w", err)
+	}
+	return nil
+}
+
+// writeDurably replaces one of the store's own files. The unfinished file is kept
+// beside it: the root file system may be read-only.
+func (s *Store) writeDurably(name string, data []byte) error {
+	return renameio.WriteFile(filepath.Join(s.config.Dir, name), data, 0o600, renameio.WithTempDir(s.config.Dir))
+}
+
+// cleanFiles removes what a killed process left of writing those files.
+func (s *Store) cleanFiles() error {
+	for _, name := range []string{formatFile, clusterFile} {
+		unfinished, err := filepath.Glob(filepath.Join(s.config.Dir, "."+name+"*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range unfinished {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -116,7 +116,20 @@ func (s *Store) checkTarget(target string) error {
 	if mounted {
 		return fmt.Errorf("%w at %q (%q of device %d:%d), unmount it first", ErrOccupied, target, m.Path, m.Major, m.Minor)
 	}
-	return s.config.Mounts.RequireShared(filepath.Dir(target))
+	return s.requireShared(target)
+}
+
+// requireShared judges the mount that the target lies on, and advises on the
+// kubelet directory, since that is the one to be mounted otherwise.
+func (s *Store) requireShared(target string) error {
+	err := s.config.Mounts.RequireShared(filepath.Dir(target))
+	if err == nil || !isBelow(target, s.config.KubeletDir) {
+		return err
+	}
+	if advice := s.config.Mounts.RequireShared(s.config.KubeletDir); advice != nil {
+		return advice
+	}
+	return err
 }
 
 func (s *Store) publishFirst(p Publication) error {

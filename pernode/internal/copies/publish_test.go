@@ -173,8 +173,9 @@ func TestAMissingParentIsAnError(t *testing.T) {
 func TestAPrivateKubeletDirectoryIsRefused(t *testing.T) {
 	f := newFixture(t)
 	f.command("mount", "--make-private", f.kubelet)
-	if err := f.publish("h1", "1"); !errors.Is(err, mount.ErrNotShared) {
-		t.Errorf("%v, want ErrNotShared", err)
+	err := f.publish("h1", "1")
+	if !errors.Is(err, mount.ErrNotShared) || !strings.Contains(err.Error(), "mount --make-rshared "+f.kubelet+`"`) {
+		t.Errorf("%v, want ErrNotShared with advice on %s", err, f.kubelet)
 	}
 	if n := f.mountsAt(f.target("1")); n != 0 || f.store.hasHold("h1") || f.exists(f.target("1")) {
 		t.Error("something is left of the refused publish")

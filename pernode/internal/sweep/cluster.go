@@ -13,7 +13,7 @@ import (
 // While another cluster answers, no sweep is made at all: its API server knows
 // nothing of these copies. That is reported and counted each time it is asked.
 func (s *Sweeper) awaitCluster(ctx context.Context) bool {
-	for pause := identifyAgain; ; pause = min(2*pause, s.config.Every) {
+	for pause := min(identifyAgain, s.config.Every); ; pause = min(2*pause, s.config.Every) {
 		err := s.identify(ctx)
 		if err == nil {
 			return true
