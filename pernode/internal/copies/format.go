@@ -90,13 +90,13 @@ func (s *Store) writeDurably(name string, data []byte) error {
 
 // cleanFiles removes what a killed process left of writing those files.
 func (s *Store) cleanFiles() error {
-	for _, name := range []string{formatFile, clusterFile} {
-		unfinished, err := filepath.Glob(filepath.Join(s.config.Dir, "."+name+"*"))
-		if err != nil {
-			return err
-		}
-		for _, path := range unfinished {
-			if err := os.Remove(path); err != nil {
+	entries, err := os.ReadDir(s.config.Dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "."+formatFile) || strings.HasPrefix(entry.Name(), "."+clusterFile) {
+			if err := os.Remove(filepath.Join(s.config.Dir, entry.Name())); err != nil {
 				return err
 			}
 		}
