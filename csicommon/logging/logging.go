@@ -13,8 +13,11 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ErrFlag is wrapped when a level or format is none of those offered.
-var ErrFlag = errors.New("not a logging flag")
+// What is wrapped when a level or a format is none of those offered.
+var (
+	ErrLevel  = errors.New("not one of the log levels")
+	ErrFormat = errors.New("not one of the log formats")
+)
 
 // New returns a logger for level "debug", "info", "warn" or "error" and format
 // "text" or "json", and makes klog log through it.
@@ -30,7 +33,7 @@ func New(w io.Writer, level, format string) (*slog.Logger, error) {
 	case "json":
 		handler = slog.NewJSONHandler(w, options)
 	default:
-		return nil, fmt.Errorf("log format %q is neither text nor json: %w", format, ErrFlag)
+		return nil, fmt.Errorf("%q: %w, which are text and json", format, ErrFormat)
 	}
 	log := slog.New(handler)
 	klog.SetSlogLogger(log)
@@ -44,5 +47,5 @@ func handlerOptions(level string) (*slog.HandlerOptions, error) {
 			return &slog.HandlerOptions{Level: known}, nil
 		}
 	}
-	return nil, fmt.Errorf("log level %q is none of debug, info, warn, error: %w", level, ErrFlag)
+	return nil, fmt.Errorf("%q: %w, which are debug, info, warn and error", level, ErrLevel)
 }

@@ -27,9 +27,17 @@ func TestNew(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, row := range []struct{ level, format string }{{"loud", "text"}, {"", "text"}, {"info+1", "text"}, {"info", "xml"}} {
-		if _, err := logging.New(&bytes.Buffer{}, row.level, row.format); !errors.Is(err, logging.ErrFlag) {
-			t.Errorf("New(%q, %q) = %v, want ErrFlag", row.level, row.format, err)
+	for _, row := range []struct {
+		level, format string
+		want          error
+	}{
+		{"loud", "text", logging.ErrLevel},
+		{"", "text", logging.ErrLevel},
+		{"info+1", "text", logging.ErrLevel},
+		{"info", "xml", logging.ErrFormat},
+	} {
+		if _, err := logging.New(&bytes.Buffer{}, row.level, row.format); !errors.Is(err, row.want) {
+			t.Errorf("New(%q, %q) = %v, want %v", row.level, row.format, err, row.want)
 		}
 	}
 }

@@ -60,8 +60,16 @@ func New(config Config) (*Registration, error) {
 		endpoint: filepath.Join(config.KubeletDir, "plugins", config.Driver, "csi.sock"),
 		state:    errNotAsked,
 	}
-	return r, errors.Join(server.CheckSocketPath(r.socket), server.CheckSocketPath(r.endpoint))
+	for _, path := range []string{r.socket, r.endpoint} {
+		if err := server.CheckSocketPath(path); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
 }
+
+// Endpoint is the path at which the kubelet will dial the plugin.
+func (r *Registration) Endpoint() string { return r.endpoint }
 
 // Registered returns nil when the kubelet has taken the plugin, and otherwise
 // what it said.
@@ -129,7 +137,7 @@ func (r *Registration) serve(ctx context.Context, listener *net.UnixListener) er
 		return errors.Join(fmt.Errorf("look at registration socket %q: %w", r.socket, err), listener.Close())
 	}
 	r.setState(errNotAsked)
-	r.config.Log.Info("offering registration to the kubelet", "socket", r.socket, "endpoint", r.endpoint)
+	r.config.Log.Info("offering registration to the kubelet", "socket", r.socket, "kubelet-dials", r.endpoint)
 	grpcServer := grpc.NewServer()
 	api.RegisterRegistrationServer(grpcServer, r)
 	served := make(chan error, 1)

@@ -10,30 +10,24 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Prober asks a CSI socket the way the kubelet would, so that a health check
-// fails when the socket itself is gone or stuck, not only when the process is.
-type Prober struct{ conn *grpc.ClientConn }
+// ErrNotReady is wrapped when a plugin answers that it is not ready.
+var ErrNotReady = errors.New("the plugin is not ready")
 
-// NewProber dials lazily: the socket need not exist yet.
-func NewProber(socketPath string) (*Prober, error) {
+// Probe asks the plugin on a CSI socket whether it is ready, the way the kubelet
+// would. It dials anew each time: a connection that is kept would still answer
+// after the socket file is gone, when nobody else can reach the plugin any more.
+func Probe(ctx context.Context, socketPath string) (err error) {
 	conn, err := grpc.NewClient("unix://"+socketPath, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return nil, fmt.Errorf("make a client of %q: %w", socketPath, err)
+		return fmt.Errorf("make a client of %q: %w", socketPath, err)
 	}
-	return &Prober{conn: conn}, nil
-}
-
-// Probe returns nil when the plugin answers that it is ready.
-func (p *Prober) Probe(ctx context.Context) error {
-	response, err := csi.NewIdentityClient(p.conn).Probe(ctx, &csi.ProbeRequest{})
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	response, err := csi.NewIdentityClient(conn).Probe(ctx, &csi.ProbeRequest{})
 	if err != nil {
 		return fmt.Errorf("probe through the CSI socket: %w", err)
 	}
 	if response.GetReady() != nil && !response.GetReady().GetValue() {
-		return errors.New("probe through the CSI socket: the plugin is not ready")
+		return fmt.Errorf("probe through the CSI socket: %w", ErrNotReady)
 	}
 	return nil
 }
-
-// Close ends the connection.
-func (p *Prober) Close() error { return p.conn.Close() }

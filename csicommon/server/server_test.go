@@ -196,21 +196,23 @@ func TestStopFinishesRunningCalls(t *testing.T) {
 func TestProbeSaysWhyNot(t *testing.T) {
 	var broken error
 	f := start(t, &node{}, func(context.Context) error { return broken })
-	prober, err := server.NewProber(f.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer prober.Close()
-	if err := prober.Probe(t.Context()); err != nil {
+	if err := server.Probe(t.Context(), f.socket); err != nil {
 		t.Errorf("Probe of a healthy plugin: %v", err)
 	}
 	broken = errors.New("store is read-only")
-	if err := prober.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "store is read-only") {
+	if err := server.Probe(t.Context(), f.socket); err == nil || !strings.Contains(err.Error(), "store is read-only") {
 		t.Errorf("Probe = %v, want it to say why", err)
 	}
-	_, err = csi.NewIdentityClient(f.conn).Probe(t.Context(), &csi.ProbeRequest{})
+	_, err := csi.NewIdentityClient(f.conn).Probe(t.Context(), &csi.ProbeRequest{})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("code %s, want FailedPrecondition", status.Code(err))
+	}
+	broken = nil
+	if err := os.Remove(f.socket); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Probe(t.Context(), f.socket); err == nil {
+		t.Error("Probe succeeded through a socket that is gone")
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -100,13 +102,22 @@ func newPusher(ctx context.Context, endpoint string) (sdk.Exporter, error) {
 }
 
 func pushOptions(endpoint string) ([]otlpmetricgrpc.Option, error) {
-	if _, port, err := net.SplitHostPort(endpoint); err == nil && port != "" {
-		return []otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpoint(endpoint), otlpmetricgrpc.WithInsecure()}, nil
-	}
-	if u, err := url.Parse(endpoint); err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+	wrong := fmt.Errorf("%q is neither host:port nor an http:// or https:// URL: %w", endpoint, ErrEndpoint)
+	if strings.Contains(endpoint, "://") {
+		u, err := url.Parse(endpoint)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, wrong
+		}
 		return []otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpointURL(endpoint)}, nil
 	}
-	return nil, fmt.Errorf("%q is neither host:port nor an http:// or https:// URL: %w", endpoint, ErrEndpoint)
+	_, port, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return nil, wrong
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return nil, wrong
+	}
+	return []otlpmetricgrpc.Option{otlpmetricgrpc.WithEndpoint(endpoint), otlpmetricgrpc.WithInsecure()}, nil
 }
 
 // Meter makes instruments.
@@ -117,5 +128,10 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
 
-// Shutdown pushes what is pending over OTLP and stops pushing.
-func (t *Telemetry) Shutdown(ctx context.Context) error { return t.provider.Shutdown(ctx) }
+// Shutdown pushes what is pending over OTLP, for a moment only, and stops: a
+// collector that is down must not hold up the update of a plugin.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	return t.provider.Shutdown(ctx)
+}

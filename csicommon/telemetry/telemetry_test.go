@@ -161,7 +161,7 @@ func TestOTLPIsPushed(t *testing.T) {
 }
 
 func TestBadOTLPEndpoint(t *testing.T) {
-	for _, endpoint := range []string{"collector", "ftp://collector:4317", "host:"} {
+	for _, endpoint := range []string{"collector", "ftp://collector:4317", "ftp://x", "host:", "host:grpc", "http://"} {
 		_, err := telemetry.New(t.Context(), telemetry.Config{OTLPEndpoint: endpoint})
 		if !errors.Is(err, telemetry.ErrEndpoint) {
 			t.Errorf("%q: %v, want ErrEndpoint", endpoint, err)

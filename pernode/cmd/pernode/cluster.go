@@ -30,7 +30,7 @@ func (noSweeper) Poke()                    {}
 func (p *plugin) openCluster(context.Context) error {
 	if p.options.standalone {
 		p.cluster = cluster{events: event.NewLog(p.log), sweeper: noSweeper{}}
-		return p.recordStandalone()
+		return nil
 	}
 	client, err := apiclient.New(p.options.kubeconfig)
 	if err != nil {
@@ -55,8 +55,12 @@ func (p *plugin) openCluster(context.Context) error {
 	return nil
 }
 
-// recordStandalone marks a store that no cluster has used yet.
+// recordStandalone marks a store that no cluster has used yet, once nothing can
+// refuse the start any more.
 func (p *plugin) recordStandalone() error {
+	if !p.options.standalone {
+		return nil
+	}
 	recorded, err := p.store.Cluster()
 	if err != nil || recorded != "" {
 		return err

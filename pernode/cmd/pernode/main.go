@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"liken.sh/csicommon/build"
+	"liken.sh/csicommon/server"
 )
 
 // The exit codes. A start that cannot work until somebody changes something ends
@@ -55,7 +56,11 @@ func run(arguments []string) int {
 	if err != nil {
 		return unusable(err)
 	}
-	if err := plugin.run(ctx); err != nil {
+	err = plugin.run(ctx)
+	switch {
+	case errors.Is(err, server.ErrSocket):
+		return unusable(err) // the registration socket, made last of all
+	case err != nil:
 		plugin.log.Error("the plugin failed", "error", err)
 		return exitFailed
 	}

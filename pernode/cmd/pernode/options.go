@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -102,11 +101,17 @@ func (o *options) checkKubeletDir() error {
 }
 
 func usageText() string {
-	var text bytes.Buffer
+	var text strings.Builder
 	text.WriteString("pernode serves CSI volumes that are a directory on each node.\n\nUsage: pernode --node-id NAME [flags]\n\n")
-	flags := newFlags(&options{})
-	flags.SetOutput(&text)
-	flags.PrintDefaults()
+	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
+		value, meaning := flag.UnquoteUsage(f)
+		fmt.Fprintf(&text, "  --%s %s\n        %s", f.Name, value, meaning)
+		if f.DefValue != "" && f.DefValue != "false" {
+			fmt.Fprintf(&text, " (default %s)", f.DefValue)
+		}
+		text.WriteString("\n")
+	})
+	text.WriteString("\nExit codes: 0 after a clean stop, 1 when it failed while running,\n2 when it cannot start until something is changed.\n")
 	return text.String()
 }
 

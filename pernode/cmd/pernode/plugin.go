@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -40,7 +39,8 @@ type plugin struct {
 	cluster   cluster
 	server    *server.Server
 	listener  net.Listener
-	prober    *server.Prober
+	socket    string
+	mounts    *mount.System
 	kubelet   *registration.Registration
 	http      *telemetry.Listener
 }
@@ -52,14 +52,28 @@ func newPlugin(ctx context.Context, o options) (*plugin, error) {
 		p.openLog, p.openTelemetry, p.openStore, p.openCluster, p.openMetrics, p.openServer, p.openHTTP,
 	} {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return nil, errors.Join(err, p.abandon())
 		}
 	}
 	return p, nil
 }
 
+// abandon leaves no socket behind that nobody serves.
+func (p *plugin) abandon() error {
+	if p.listener == nil {
+		return nil
+	}
+	return p.listener.Close()
+}
+
 func (p *plugin) openLog(context.Context) (err error) {
 	p.log, err = logging.New(os.Stderr, p.options.logLevel, p.options.logFormat)
+	switch {
+	case errors.Is(err, logging.ErrLevel):
+		return fmt.Errorf("--log-level: %w", err)
+	case errors.Is(err, logging.ErrFormat):
+		return fmt.Errorf("--log-format: %w", err)
+	}
 	return err
 }
 
@@ -68,11 +82,14 @@ func (p *plugin) openTelemetry(ctx context.Context) (err error) {
 		Service: driver.Name, Version: build.Version(), Node: p.options.nodeID,
 		OTLPEndpoint: p.options.otlpEndpoint, Log: p.log,
 	})
+	if errors.Is(err, telemetry.ErrEndpoint) {
+		return fmt.Errorf("--otlp-endpoint: %w", err)
+	}
 	return err
 }
 
-func (p *plugin) openStore(context.Context) error {
-	mounts, err := mount.New(mount.Config{Scratch: filepath.Join(p.options.store, copies.ScratchDir), Log: p.log})
+func (p *plugin) openStore(context.Context) (err error) {
+	p.mounts, err = mount.New(mount.Config{Scratch: filepath.Join(p.options.store, copies.ScratchDir), Log: p.log})
 	if err != nil {
 		return err
 	}
@@ -82,10 +99,10 @@ func (p *plugin) openStore(context.Context) error {
 	}
 	p.store, err = copies.Open(copies.Config{
 		Dir: p.options.store, KubeletDir: kubeletDir, RequireMount: p.options.requireMount,
-		Mounts: mounts, Log: p.log,
+		Mounts: p.mounts, Log: p.log,
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("--store: %w", err)
 	}
 	p.inspector = inspect.New(inspect.Config{Store: p.store, Log: p.log})
 	return nil
@@ -99,9 +116,8 @@ func (p *plugin) openMetrics(context.Context) (err error) {
 	return err
 }
 
-func (p *plugin) openServer(context.Context) error {
-	socket, err := server.SocketPath(p.options.endpoint)
-	if err != nil {
+func (p *plugin) openServer(context.Context) (err error) {
+	if p.socket, err = server.SocketPath(p.options.endpoint); err != nil {
 		return fmt.Errorf("--endpoint: %w", err)
 	}
 	service := driver.New(driver.Config{
@@ -119,83 +135,33 @@ func (p *plugin) openServer(context.Context) error {
 	if p.kubelet, err = registration.New(registration.Config{KubeletDir: p.options.kubeletDir, Driver: driver.Name, Log: p.log}); err != nil {
 		return fmt.Errorf("--kubelet-dir: %w", err)
 	}
-	if p.prober, err = server.NewProber(socket); err != nil {
-		return err
+	if p.listener, err = server.Listen(p.socket); err != nil {
+		return fmt.Errorf("--endpoint: %w", err)
 	}
-	p.listener, err = server.Listen(socket)
-	return err
+	p.warnOfOtherSocket()
+	return nil
+}
+
+// warnOfOtherSocket tells of an --endpoint that is not the socket the kubelet
+// will dial, under whatever path: registration would be refused for no visible
+// reason. A conformance tool may well want it so.
+func (p *plugin) warnOfOtherSocket() {
+	own, err := os.Lstat(p.socket)
+	if err != nil {
+		p.log.Warn("the CSI socket cannot be looked at", "endpoint", p.socket, "error", err)
+		return
+	}
+	if dialled, err := os.Lstat(p.kubelet.Endpoint()); err != nil || !os.SameFile(own, dialled) {
+		p.log.Warn("the kubelet will dial another socket than the plugin serves", "endpoint", p.socket, "kubelet-dials", p.kubelet.Endpoint())
+	}
 }
 
 func (p *plugin) openHTTP(context.Context) (err error) {
-	if p.options.http != "" {
-		p.http, err = telemetry.Listen(p.options.http, p.telemetry.Handler(), p.prober.Probe, p.ready)
+	if p.options.http == "" {
+		return nil
 	}
-	return err
-}
-
-// httpAddress is the bound one: with port 0 only the log can tell which it is.
-func (p *plugin) httpAddress() string {
-	if p.http == nil {
-		return ""
+	if p.http, err = telemetry.Listen(p.options.http, p.telemetry.Handler(), p.probe, p.ready); err != nil {
+		return fmt.Errorf("--http: %w", err)
 	}
-	return p.http.Address()
-}
-
-// ready is true when the store is usable and the kubelet knows the plugin. A
-// standalone plugin may have no kubelet, but not one that refused it.
-func (p *plugin) ready(ctx context.Context) error {
-	if p.options.standalone {
-		return errors.Join(p.prober.Probe(ctx), p.kubelet.Refused())
-	}
-	return errors.Join(p.prober.Probe(ctx), p.kubelet.Registered())
-}
-
-// run serves until ctx ends or a part fails, and then stops in order: no new
-// call, the running ones finished, the last Events posted.
-func (p *plugin) run(ctx context.Context) error {
-	p.log.Info("starting", "driver", driver.Name, "version", build.Version(), "node", p.options.nodeID,
-		"store", p.options.store, "standalone", p.options.standalone, "http", p.httpAddress())
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBackground()
-	var behind sync.WaitGroup
-	for _, part := range append(p.cluster.parts(), p.inspector.Run, p.store.EmptyTrash) {
-		behind.Go(func() { part(background) })
-	}
-	var front sync.WaitGroup
-	failures := make(chan error, 3)
-	serve := func(part func(context.Context) error) {
-		front.Go(func() {
-			if err := part(ctx); err != nil {
-				failures <- err
-				stop(err)
-			}
-		})
-	}
-	// CSI first: the kubelet dials it the moment it sees the registration socket,
-	// and the listener is bound already.
-	serve(func(ctx context.Context) error { return p.server.Serve(ctx, p.listener) })
-	serve(p.kubelet.Run)
-	if p.http != nil {
-		serve(p.http.Serve)
-	}
-	front.Wait()
-	stopBackground()
-	behind.Wait()
-	close(failures)
-	var errs []error
-	for err := range failures {
-		errs = append(errs, err)
-	}
-	p.log.Info("stopped")
-	return errors.Join(append(errs, p.close())...)
-}
-
-func (p *plugin) close() error {
-	// A collector that is down must not turn a clean stop into a failure.
-	if err := p.telemetry.Shutdown(context.Background()); err != nil {
-		p.log.Warn("the last metrics were not pushed", "error", err)
-	}
-	return errors.Join(p.prober.Close(), p.store.Close())
+	return nil
 }

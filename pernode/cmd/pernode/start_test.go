@@ -40,7 +40,7 @@ func TestBadStart(t *testing.T) {
 		{"HTTP port taken", takenPort, []string{"127.0.0.1:", "in use"}},
 		{"HTTP address is none", flags("--http=nowhere"), []string{`"nowhere"`}},
 		{"OTLP endpoint is none", flags("--otlp-endpoint=collector"), []string{`"collector"`, "host:port"}},
-		{"log level unknown", flags("--log-level=loud"), []string{`"loud"`, "debug, info, warn, error"}},
+		{"log level unknown", flags("--log-level=loud"), []string{`"loud"`, "debug, info, warn and error"}},
 		{"log format unknown", flags("--log-format=xml"), []string{`"xml"`, "json"}},
 		{"kubeconfig missing", flags("--standalone=false", "--kubeconfig=/nonexistent/config"), []string{"/nonexistent/config"}},
 		{"no cluster around", flags("--standalone=false"), []string{"--kubeconfig", "--standalone"}},

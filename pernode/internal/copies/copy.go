@@ -52,7 +52,8 @@ func (s *Store) List() ([]string, error) {
 	}
 	volumes := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		if handle.Check(entry.Name()) == nil {
+		// A link or a file here is nobody's copy; publishing it is refused.
+		if entry.IsDir() && handle.Check(entry.Name()) == nil {
 			volumes = append(volumes, entry.Name())
 		}
 	}

@@ -120,6 +120,16 @@ func TestADeletedCopyIsStillHeld(t *testing.T) {
 	}
 }
 
+func TestACopyMovedUnderItsPodShows(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.publish("h1", "1"))
+	f.must(os.Rename(f.copyPath("h1"), filepath.Join(t.TempDir(), "moved")))
+	state, err := f.store.State("h1")
+	if err != nil || !state.Deleted || state.Unmounted {
+		t.Errorf("State = %+v, %v", state, err)
+	}
+}
+
 // An administrator may give one copy a disk of its own; that mount in the store
 // holds nothing, and a pod's does.
 func TestACopyOnADiskOfItsOwn(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 // State is how a copy stands, for those who report on it.
 type State struct {
 	Exists  bool // the copy's directory is in the store
-	Deleted bool // a mount shows a directory that is no longer in the store
+	Deleted bool // the pod's mount shows a directory that is no longer in the store
 	// Unmounted is true when a hold names a target that is no mount any more:
 	// somebody else unmounted it under the pod.
 	Unmounted bool
@@ -27,7 +27,10 @@ func (s *Store) State(volume string) (State, error) {
 	}
 	hold, held := s.readHold(volume)
 	state.Hold = hold
-	state.Unmounted = held && len(mounts) == 0
+	if held && len(mounts) == 0 {
+		state.Unmounted = s.isGone(hold.Target)
+		state.Deleted = !state.Unmounted // it shows something else: the copy was moved
+	}
 	for _, m := range mounts {
 		state.Deleted = state.Deleted || m.Deleted
 	}

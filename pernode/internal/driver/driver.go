@@ -94,8 +94,8 @@ func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 	return &csi.NodeGetInfoResponse{NodeId: d.config.NodeID}, nil
 }
 
-// NodeGetCapabilities lists what SPEC 2.1 says; there is no staging, because
-// there is nothing a node has to do once for all pods.
+// NodeGetCapabilities lists what a node serves beyond publishing. There is no
+// staging: a node has nothing to do once for all pods.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{

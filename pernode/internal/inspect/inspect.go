@@ -233,7 +233,7 @@ func (i *Inspector) judge(volume string) []Condition {
 	var conditions []Condition
 	if state.Deleted {
 		conditions = append(conditions, Condition{Degraded, CopyDeleted,
-			"somebody removed the copy's directory from the store while a pod has it: what the pod writes is lost when it ends"})
+			"somebody moved or removed the copy's directory while a pod has it: what the pod writes is not in the store"})
 	}
 	if state.Unmounted {
 		conditions = append(conditions, Condition{Degraded, TargetNotMounted,

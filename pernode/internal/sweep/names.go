@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"liken.sh/csicommon/persistentvolume"
 )
@@ -13,9 +14,13 @@ var errWantedAgain = errors.New("the volume is wanted again")
 
 // names are the PersistentVolumes that one volume is known or guessed by.
 type names struct {
-	pvs  map[string]bool
-	wish uint64 // number of its latest publish, 0 for none since the start
+	pvs   map[string]bool
+	since time.Time // when the latest of them was first asked for
+	wish  uint64    // number of its latest publish, 0 for none since the start
 }
+
+// unreadGrace is how long a first answer about a PersistentVolume may take.
+const unreadGrace = time.Minute
 
 // Published says that a pod was given, or is about to be given, the volume
 // through the PersistentVolume pv (empty when unknown).
@@ -29,7 +34,7 @@ func (s *Sweeper) Published(volume, pv string) {
 		if n.pvs == nil {
 			n.pvs = make(map[string]bool)
 		}
-		n.pvs[pv] = true
+		n.pvs[pv], n.since = true, time.Now()
 		s.config.Cluster.Follow(pv)
 	}
 	s.names[volume] = n
@@ -53,7 +58,7 @@ func (s *Sweeper) follow(all []string) {
 		present[volume] = true
 		n := s.names[volume]
 		if len(n.pvs) == 0 {
-			n.pvs = map[string]bool{s.guess(volume): true}
+			n.pvs, n.since = map[string]bool{s.guess(volume): true}, time.Now()
 			s.names[volume] = n
 		}
 		for pv := range n.pvs {
@@ -75,17 +80,23 @@ func (s *Sweeper) guess(volume string) string {
 }
 
 // looksUnnamed is true when every PersistentVolume the volume is known by was
-// read, and none of them names it now.
-func (s *Sweeper) looksUnnamed(volume string) bool {
+// read, and none of them names it now. One that still could not be read after
+// the grace is an error: a node that may not read PersistentVolumes must not look
+// like one with nothing to remove.
+func (s *Sweeper) looksUnnamed(volume string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for pv := range s.names[volume].pvs {
+	n := s.names[volume]
+	for pv := range n.pvs {
 		found, state := s.config.Cluster.Get(pv)
-		if state == persistentvolume.Unknown || state == persistentvolume.Present && s.isNamedBy(volume, found) {
-			return false
+		switch {
+		case state == persistentvolume.Unknown && time.Since(n.since) > unreadGrace:
+			return false, fmt.Errorf("the PersistentVolume of volume %q could not be read yet", volume)
+		case state == persistentvolume.Unknown, state == persistentvolume.Present && s.isNamedBy(volume, found):
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // learn takes the PersistentVolumes of a complete read as the names of the
@@ -97,8 +108,9 @@ func (s *Sweeper) learn(volumes []persistentvolume.Volume) (named map[string]boo
 	named = make(map[string]bool, len(volumes))
 	for _, found := range volumes {
 		named[found.Handle] = true
-		if n, known := s.names[found.Handle]; known {
-			n.pvs[found.Name] = true
+		if n, known := s.names[found.Handle]; known && !n.pvs[found.Name] {
+			n.pvs[found.Name], n.since = true, time.Now()
+			s.names[found.Handle] = n
 			s.config.Cluster.Follow(found.Name)
 		}
 	}

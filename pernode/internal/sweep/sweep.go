@@ -135,7 +135,11 @@ func (s *Sweeper) candidates(all []string) ([]string, error) {
 	var candidates []string
 	var errs []error
 	for _, volume := range all {
-		if !s.looksUnnamed(volume) {
+		unnamed, err := s.looksUnnamed(volume)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if !unnamed {
 			continue
 		}
 		_, held, err := s.config.Store.Holder(volume)

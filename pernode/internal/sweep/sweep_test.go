@@ -228,6 +228,29 @@ func TestFailuresAreCounted(t *testing.T) {
 	}
 }
 
+// A missing RBAC rule shows as PersistentVolumes that are never read.
+func TestAPersistentVolumeThatIsNeverReadIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture("h1")
+		f.api.unknown["h1"] = true
+		f.sweep(t.Context())
+		if got := f.Figures(); got.Failures != 0 {
+			t.Errorf("within the grace: %+v", got)
+		}
+		time.Sleep(unreadGrace + time.Second)
+		f.sweep(t.Context())
+		if got := f.Figures(); got.Failures != 1 || f.left() != "h1" {
+			t.Errorf("after the grace: %+v, left %q", got, f.left())
+		}
+		delete(f.api.unknown, "h1")
+		f.api.put("h1", "h1")
+		f.sweep(t.Context())
+		if got := f.Figures(); got.Failures != 1 || got.Last.IsZero() {
+			t.Errorf("once it was read: %+v", got)
+		}
+	})
+}
+
 func TestRunSweepsOnTimeAndWhenPoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture("h1", "h2")
