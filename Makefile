@@ -30,17 +30,18 @@ help: ## List the targets.
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
+	@[ -e bin/pernode ] || echo "building bin/pernode (the first time takes minutes)"
 	@cd pernode && $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,pernode)' -o ../bin/pernode ./cmd/pernode
 	@echo "built bin/pernode $$(bin/pernode --version)"
 
 .PHONY: demo
-demo: build ## See the per-node driver work, in a few seconds and without a cluster.
+demo: build ## See the per-node driver work, without a cluster; seconds, once it is built.
 	@go run ./hack/demo
 
 ##@ Check
 
 .PHONY: test
-test: setup format alone tidy vet lint unit ## Everything CI asks for: format, modules, vet, lint, tests with -race.
+test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests with -race.
 
 .PHONY: unit
 unit: setup ## Unit and integration tests of every module, with the race detector.
@@ -67,7 +68,7 @@ alone: setup
 
 .PHONY: tidy
 tidy: setup
-	@GOWORK=off hack/each --all go mod tidy -diff
+	@GOWORK=off hack/each go mod tidy -diff
 
 ##@ Measure
 

@@ -7,12 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // root is the repository's, seen from this package.
@@ -84,67 +78,5 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Error("no link was found")
-	}
-}
-
-// objectOf is an empty object of a manifest's kind, nil for one that no page has.
-func objectOf(apiVersion, kind string) any {
-	switch apiVersion + " " + kind {
-	case "v1 Namespace":
-		return &corev1.Namespace{}
-	case "v1 PersistentVolume":
-		return &corev1.PersistentVolume{}
-	case "v1 PersistentVolumeClaim":
-		return &corev1.PersistentVolumeClaim{}
-	case "v1 Pod":
-		return &corev1.Pod{}
-	case "v1 ServiceAccount":
-		return &corev1.ServiceAccount{}
-	case "apps/v1 DaemonSet":
-		return &appsv1.DaemonSet{}
-	case "apps/v1 StatefulSet":
-		return &appsv1.StatefulSet{}
-	case "rbac.authorization.k8s.io/v1 ClusterRole":
-		return &rbacv1.ClusterRole{}
-	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
-		return &rbacv1.ClusterRoleBinding{}
-	case "storage.k8s.io/v1 CSIDriver":
-		return &storagev1.CSIDriver{}
-	case "storage.k8s.io/v1 StorageClass":
-		return &storagev1.StorageClass{}
-	}
-	return nil
-}
-
-var manifestPattern = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
-
-func TestManifestsAreValid(t *testing.T) {
-	checked := 0
-	for path, text := range pages(t) {
-		for _, block := range manifestPattern.FindAllStringSubmatch(text, -1) {
-			for _, manifest := range strings.Split(block[1], "\n---\n") {
-				var head struct {
-					APIVersion string `json:"apiVersion"`
-					Kind       string `json:"kind"`
-				}
-				if err := yaml.Unmarshal([]byte(manifest), &head); err != nil {
-					t.Errorf("%s: %v\n%s", path, err, manifest)
-					continue
-				}
-				object := objectOf(head.APIVersion, head.Kind)
-				if object == nil {
-					t.Errorf("%s: %s %s is no kind that is known here", path, head.APIVersion, head.Kind)
-					continue
-				}
-				// Strict: a field that Kubernetes does not know is a typing error.
-				if err := yaml.UnmarshalStrict([]byte(manifest), object); err != nil {
-					t.Errorf("%s: %s: %v", path, head.Kind, err)
-				}
-				checked++
-			}
-		}
-	}
-	if checked == 0 {
-		t.Error("no manifest was found")
 	}
 }
