@@ -1,7 +1,9 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -54,7 +56,11 @@ func resolve(dir string) (string, error) {
 	})
 	if err != nil {
 		// A symlink, something that is wrong, or a kernel without the call.
-		return filepath.EvalSymlinks(dir)
+		resolved, err := filepath.EvalSymlinks(dir)
+		if path := (*fs.PathError)(nil); err != nil && !errors.As(err, &path) {
+			err = fmt.Errorf("%w: %w", unix.ELOOP, err) // it has no error of its own for that
+		}
+		return resolved, err
 	}
 	_ = unix.Close(fd) // O_PATH: there is nothing to fail
 	// Where no component is a symlink, ".." is what it looks like.

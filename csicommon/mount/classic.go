@@ -104,18 +104,24 @@ func remountFlags(path string, o Options) (uintptr, error) {
 	return flags, nil
 }
 
-// prepare makes the room a private mount on itself, once.
+// prepare makes the room a private mount of its own, once. It is a small tmpfs: a
+// bind must not fail because the store's disk is full. What an earlier process
+// left there is cleared now and not at the start, when another process may still
+// be using it.
 func (c *classic) prepare() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ready {
 		return nil
 	}
+	if err := c.clear(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.room, 0o700); err != nil {
 		return err
 	}
-	if err := unix.Mount(c.room, c.room, "", unix.MS_BIND, ""); err != nil {
-		return fmt.Errorf("bind %q on itself: %w", c.room, err)
+	if err := unix.Mount("staging", c.room, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64k,mode=0700"); err != nil {
+		return fmt.Errorf("mount a tmpfs at %q: %w", c.room, err)
 	}
 	if err := unix.Mount("none", c.room, "", unix.MS_PRIVATE, ""); err != nil {
 		return undo(c.room, fmt.Errorf("make %q private: %w", c.room, err))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -39,20 +40,24 @@ type index struct {
 	scanned, added int
 }
 
-// known is the mounts by id and their ids by where their root lies. That the
-// mounts still are there, and as they were, is asked when they are looked up.
+// known is the mounts by id and their ids by where their root was seen to lie.
+// That the mounts still are there, and as they were, is asked when they are
+// looked up. A directory that is renamed keeps its former places: it may be
+// renamed back before anybody asks.
 type known struct {
-	places map[uint64]Location
+	places map[uint64][]Location
 	ids    map[Location]map[uint64]struct{}
 }
 
 func newKnown() known {
-	return known{places: make(map[uint64]Location), ids: make(map[Location]map[uint64]struct{})}
+	return known{places: make(map[uint64][]Location), ids: make(map[Location]map[uint64]struct{})}
 }
 
 func (k known) add(id uint64, loc Location) {
-	k.drop(id)
-	k.places[id] = loc
+	if slices.Contains(k.places[id], loc) {
+		return
+	}
+	k.places[id] = append(k.places[id], loc)
 	if k.ids[loc] == nil {
 		k.ids[loc] = make(map[uint64]struct{}, 1)
 	}
@@ -60,15 +65,13 @@ func (k known) add(id uint64, loc Location) {
 }
 
 func (k known) drop(id uint64) {
-	loc, ok := k.places[id]
-	if !ok {
-		return
+	for _, loc := range k.places[id] {
+		delete(k.ids[loc], id)
+		if len(k.ids[loc]) == 0 {
+			delete(k.ids, loc)
+		}
 	}
 	delete(k.places, id)
-	delete(k.ids[loc], id)
-	if len(k.ids[loc]) == 0 {
-		delete(k.ids, loc)
-	}
 }
 
 // newIndex reads the whole table once. It fails where the kernel lacks the calls,
@@ -138,7 +141,7 @@ func (x *index) showing(loc Location) ([]Mount, error) {
 }
 
 // verified asks for each mount known at loc whether it still is; what is gone is
-// dropped, and what was renamed is put where it belongs.
+// dropped, and what was renamed is put where it belongs too.
 func (x *index) verified(loc Location) ([]Mount, error) {
 	var mounts []Mount
 	var renamed []Mount
@@ -246,13 +249,15 @@ func (x *index) beginScan() scanBegun {
 }
 
 // takeOver replaces what was known by what was read, and keeps of the former what
-// may have been attached while it was read.
+// may have been attached while it was read, and the former places of what is there.
 func (x *index) takeOver(begun scanBegun, fresh known, last uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for id, loc := range x.known.places {
-		if _, ok := fresh.places[id]; !ok && id > begun.floor {
-			fresh.add(id, loc)
+	for id, places := range x.known.places {
+		if _, there := fresh.places[id]; there || id > begun.floor {
+			for _, loc := range places {
+				fresh.add(id, loc)
+			}
 		}
 	}
 	x.known, x.last = fresh, max(x.last, last)

@@ -43,7 +43,8 @@ var (
 type Config struct {
 	// Scratch is a directory for the staging binds of kernels without
 	// mount_setattr(2). It must belong to this System alone; it is made with mode
-	// 0700 when first needed.
+	// 0700 when first needed, and what a killed process left mounted below it is
+	// unmounted then.
 	Scratch string
 	// Log takes the warnings about targets that are left as they are; nil drops them.
 	Log *slog.Logger
@@ -72,8 +73,7 @@ type rootQuestion func(path string) (bool, error)
 var errUnknown = errors.New("the kernel does not tell mount roots")
 
 // New looks at what this kernel offers (a seccomp profile may take calls away) and
-// chooses by that. It mounts nothing; with the classic way it unmounts what an
-// earlier process that was killed left mounted below Scratch.
+// chooses by that. It mounts and unmounts nothing.
 func New(c Config) (*System, error) {
 	if !filepath.IsAbs(c.Scratch) {
 		return nil, fmt.Errorf("scratch directory %q is not an absolute path: %w", c.Scratch, ErrPath)
@@ -86,10 +86,6 @@ func New(c Config) (*System, error) {
 		s.binds = detached{}
 		return s, nil
 	}
-	way := &classic{room: filepath.Join(c.Scratch, roomName)}
-	if err := way.clear(); err != nil {
-		return nil, err
-	}
-	s.binds = way
+	s.binds = &classic{room: filepath.Join(c.Scratch, roomName)}
 	return s, nil
 }

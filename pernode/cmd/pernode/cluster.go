@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"liken.sh/csicommon/apiclient"
 	"liken.sh/csicommon/event"
 	"liken.sh/csicommon/persistentvolume"
+	"liken.sh/pernode/internal/copies"
 	"liken.sh/pernode/internal/driver"
 	"liken.sh/pernode/internal/sweep"
 )
@@ -24,8 +26,9 @@ type cluster struct {
 // noSweeper is the sweeper of a standalone plugin.
 type noSweeper struct{}
 
-func (noSweeper) Published(string, string) {}
-func (noSweeper) Poke()                    {}
+func (noSweeper) Wanted(string, string) {}
+func (noSweeper) Published(string)      {}
+func (noSweeper) Released(string)       {}
 
 func (p *plugin) openCluster(context.Context) error {
 	if p.options.standalone {
@@ -44,7 +47,7 @@ func (p *plugin) openCluster(context.Context) error {
 	c.events = c.poster
 	c.view = persistentvolume.New(persistentvolume.Config{
 		Client: client, Log: p.log,
-		Changed: func(string) { c.sweeps.Poke() },
+		Changed: func(name string) { c.sweeps.Changed(name) },
 	})
 	c.sweeps = sweep.New(sweep.Config{
 		Driver: driver.Name, Every: p.options.sweepEvery, AdoptStore: p.options.adoptStore,
@@ -62,7 +65,11 @@ func (p *plugin) recordStandalone() error {
 		return nil
 	}
 	recorded, err := p.store.Cluster()
-	if err != nil || recorded != "" {
+	switch {
+	case errors.Is(err, copies.ErrClusterLost):
+		p.log.Warn("nothing will be removed in a cluster either", "error", err)
+		return nil
+	case err != nil, recorded != "":
 		return err
 	}
 	return p.store.SetCluster(standaloneCluster)

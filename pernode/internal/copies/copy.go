@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -66,6 +65,12 @@ func (s *Store) ensure(volume string) (*os.File, error) {
 	if !errors.Is(err, ErrNoCopy) {
 		return dir, err
 	}
+	// A disk mounted over the store since would hide the new copy at the next start.
+	for _, opened := range []*os.File{s.dir, s.copies} {
+		if err := isStillAt(opened); err != nil {
+			return nil, fmt.Errorf("make the copy of volume %q: %w: %w", volume, ErrStore, err)
+		}
+	}
 	if err := s.make(volume); err != nil {
 		return nil, fmt.Errorf("make the copy of volume %q: %w", volume, withoutPath(err))
 	}
@@ -96,7 +101,13 @@ func (s *Store) finish(name, volume string) error {
 		return err
 	}
 	s.step("name copy")
-	return unix.Renameat2(int(s.copies.Fd()), name, int(s.copies.Fd()), volume, unix.RENAME_NOREPLACE)
+	err := unix.Renameat2(int(s.copies.Fd()), name, int(s.copies.Fd()), volume, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) {
+		// The file system does not know the flag. The volume's lock is held, and a
+		// directory replaces nothing but an empty one.
+		err = unix.Renameat(int(s.copies.Fd()), name, int(s.copies.Fd()), volume)
+	}
+	return err
 }
 
 // location is where the copy lies in its file system, whether or not it exists:
@@ -117,22 +128,6 @@ func (s *Store) locationBelow(volume string) (mount.Location, error) {
 	location, err := s.config.Mounts.Locate(s.copies)
 	location.Path = filepath.Join(location.Path, volume)
 	return location, err
-}
-
-// clean removes what an earlier process left unfinished.
-func (s *Store) clean() error {
-	copies, err := os.ReadDir(filepath.Join(s.config.Dir, copiesDir))
-	if err != nil {
-		return err
-	}
-	for _, entry := range copies {
-		if strings.HasPrefix(entry.Name(), unfinished) {
-			if err := unix.Unlinkat(int(s.copies.Fd()), entry.Name(), unix.AT_REMOVEDIR); err != nil {
-				return fmt.Errorf("remove unfinished %q: %w", entry.Name(), err)
-			}
-		}
-	}
-	return errors.Join(s.cleanHolds(), s.cleanFiles())
 }
 
 // openDirAt opens a directory that is really one: a link is not followed.

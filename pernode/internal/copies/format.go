@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,10 +22,19 @@ const (
 // was written by a later release, whose rules this one does not know.
 const format = 1
 
+// noCluster is recorded in a new store. A store without any record has lost it,
+// and must not take the first cluster that answers for its own.
+const noCluster = "none"
+
+// ErrClusterLost is wrapped when a store does not tell its cluster any more.
+var ErrClusterLost = errors.New("the store's record of its cluster is lost, start once with --adopt-store if this cluster is the one")
+
 // lock keeps a second process off the store: two would each believe their own
 // table of locks. The kernel drops it when the process ends, however it ends.
 func (s *Store) lock() error {
-	f, err := os.OpenFile(filepath.Join(s.config.Dir, lockFile), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	// Not for writing: that would keep the administrator from making the disk
+	// read-only, and a store on one that is from being opened.
+	f, err := openFile(s.dir, lockFile, unix.O_RDONLY|unix.O_CREAT)
 	if err != nil {
 		return fmt.Errorf("open its lock: %w", err)
 	}
@@ -41,11 +48,12 @@ func (s *Store) lock() error {
 	return nil
 }
 
+// checkFormat reads the format, or makes an empty directory a store: the format
+// is written last, so that a store that has one has everything.
 func (s *Store) checkFormat() error {
-	path := filepath.Join(s.config.Dir, formatFile)
-	data, err := os.ReadFile(path)
+	data, err := readFile(s.dir, formatFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.writeDurably(formatFile, fmt.Appendf(nil, "%d\n", format))
+		return s.makeStore()
 	}
 	if err != nil {
 		return fmt.Errorf("read its format: %w", err)
@@ -60,46 +68,85 @@ func (s *Store) checkFormat() error {
 	return nil
 }
 
-// Cluster returns the UID recorded for the cluster this store belongs to, empty
-// when none was recorded yet.
-func (s *Store) Cluster() (string, error) {
-	data, err := os.ReadFile(filepath.Join(s.config.Dir, clusterFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+func (s *Store) makeStore() error {
+	if err := s.writeDurably(clusterFile, noCluster); err != nil {
+		return fmt.Errorf("write to it: %w", err)
 	}
-	if err != nil {
-		return "", fmt.Errorf("read the store's cluster: %w", err)
-	}
-	return strings.TrimSpace(string(data)), nil
-}
-
-// SetCluster records the cluster, durably: it is what keeps another cluster from
-// removing everything.
-func (s *Store) SetCluster(uid string) error {
-	if err := s.writeDurably(clusterFile, []byte(uid+"\n")); err != nil {
-		return fmt.Errorf("record the store's cluster: %w", err)
+	if err := s.writeDurably(formatFile, strconv.Itoa(format)); err != nil {
+		return fmt.Errorf("write to it: %w", err)
 	}
 	return nil
 }
 
-// writeDurably replaces one of the store's own files. The unfinished file is kept
-// beside it: the root file system may be read-only.
-func (s *Store) writeDurably(name string, data []byte) error {
-	return renameio.WriteFile(filepath.Join(s.config.Dir, name), data, 0o600, renameio.WithTempDir(s.config.Dir))
-}
-
-// cleanFiles removes what a killed process left of writing those files.
-func (s *Store) cleanFiles() error {
+// checkForeign refuses to make a store of a directory that is full of something
+// else: its mode would change, and one day things would be removed from it. It
+// comes before anything is written.
+func (s *Store) checkForeign() error {
+	if _, err := readFile(s.dir, formatFile); !errors.Is(err, fs.ErrNotExist) {
+		return nil // checkFormat judges it
+	}
 	entries, err := os.ReadDir(s.config.Dir)
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), "."+formatFile) || strings.HasPrefix(entry.Name(), "."+clusterFile) {
-			if err := os.Remove(filepath.Join(s.config.Dir, entry.Name())); err != nil {
+		switch name := entry.Name(); {
+		case name == lockFile, name == clusterFile, name == lostFoundDir, strings.HasPrefix(name, unfinished):
+		case name == copiesDir, name == holdsDir, name == trashDir, name == ScratchDir:
+			if err := s.checkEmptyPart(name); err != nil {
 				return err
 			}
+		default:
+			return fmt.Errorf("it holds %q and no store's format: choose an empty directory", name)
 		}
 	}
 	return nil
+}
+
+func (s *Store) checkEmptyPart(name string) error {
+	dir, err := openDirAt(s.dir, name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(1)
+	if len(names) > 0 {
+		return fmt.Errorf("%q in it holds %q, but it has no store's format: choose an empty directory", name, names[0])
+	}
+	_ = err // io.EOF of an empty directory
+	return nil
+}
+
+// Cluster returns the UID recorded for the cluster this store belongs to, empty
+// when none was yet. The error wraps ErrClusterLost when there is no record.
+func (s *Store) Cluster() (string, error) {
+	data, err := readFile(s.dir, clusterFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the store's cluster: %w", err)
+	}
+	switch uid := strings.TrimSpace(string(data)); uid {
+	case "":
+		return "", ErrClusterLost
+	case noCluster:
+		return "", nil
+	default:
+		return uid, nil
+	}
+}
+
+// SetCluster records the cluster, durably: it is what keeps another cluster from
+// removing everything.
+func (s *Store) SetCluster(uid string) error {
+	if err := s.writeDurably(clusterFile, uid); err != nil {
+		return fmt.Errorf("record the store's cluster: %w", err)
+	}
+	return nil
+}
+
+// writeDurably replaces one of the store's own files.
+func (s *Store) writeDurably(name, line string) error {
+	if err := replaceFile(s.dir, name, []byte(line+"\n"), (*os.File).Sync); err != nil {
+		return withoutPath(err)
+	}
+	return s.dir.Sync()
 }

@@ -1,14 +1,13 @@
 package copies
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Hold says which pod has a volume's copy, and where. It names the holder to
@@ -30,29 +29,16 @@ func (h Hold) Pod() string {
 	return h.PodNamespace + "/" + h.PodName
 }
 
-// writeHold puts the hold in place by rename, so that a reader finds the old or
-// the new one whole. It is not synced: after a power cut no mount is left that
-// it could name.
-func (s *Store) writeHold(volume string, hold Hold) error {
-	data, err := json.Marshal(hold)
-	if err != nil {
-		return fmt.Errorf("encode the hold of volume %q: %w", volume, err)
-	}
-	name := unfinished + rand.Text()
-	s.step("write hold")
-	if err := s.holds.WriteFile(name, data, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("write the hold of volume %q: %w", volume, withoutPath(err)), s.removeHoldFile(name))
-	}
-	s.step("name hold")
-	if err := s.holds.Rename(name, volume); err != nil {
-		return errors.Join(fmt.Errorf("write the hold of volume %q: %w", volume, withoutPath(err)), s.removeHoldFile(name))
-	}
-	return nil
+// stamp tells one hold file from another without reading it.
+type stamp struct {
+	inode  uint64
+	change unix.Timespec
 }
 
-// readHold returns the hold, false when it is missing or cannot be read.
-func (s *Store) readHold(volume string) (Hold, bool) {
-	data, err := s.holds.ReadFile(volume)
+// Hold returns what is written about the volume's latest holder, false when that
+// is missing or cannot be read.
+func (s *Store) Hold(volume string) (Hold, bool) {
+	data, err := readFile(s.holds, volume)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Hold{}, false
 	}
@@ -68,46 +54,87 @@ func (s *Store) readHold(volume string) (Hold, bool) {
 	return hold, true
 }
 
-func (s *Store) hasHold(volume string) bool {
-	_, err := s.holds.Lstat(volume)
-	return err == nil
-}
-
-// dropHold removes the hold of a copy that is no longer mounted.
-func (s *Store) dropHold(volume string) error {
-	s.step("drop hold")
-	if err := s.removeHoldFile(volume); err != nil {
-		return fmt.Errorf("drop the hold of volume %q: %w", volume, withoutPath(err))
+// writeHold puts the hold in place. It is not synced: after a power cut no mount
+// is left that it could name. Where it cannot be written (a full disk, a broken
+// holds directory) only the holder's name is lost, and a pod that comes back to
+// make room must be let in: that the copy is held shows in the mount table.
+func (s *Store) writeHold(volume string, hold Hold) {
+	s.step("write hold")
+	data, err := json.Marshal(hold)
+	if err == nil {
+		err = replaceFile(s.holds, volume, data, func(*os.File) error { s.step("name hold"); return nil })
 	}
-	return nil
-}
-
-func (s *Store) removeHoldFile(name string) error {
-	if err := s.holds.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// cleanHolds removes unfinished holds, and those whose target is no mount any
-// more: a reboot leaves all of them so.
-func (s *Store) cleanHolds() error {
-	entries, err := os.ReadDir(filepath.Join(s.config.Dir, holdsDir))
 	if err != nil {
-		return err
+		s.config.Log.Warn("a hold cannot be written, only the mount shows who has the copy",
+			"volume", volume, "pod", hold.Pod(), "error", withoutPath(err))
+		return
 	}
-	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), unfinished) {
-			if err := s.removeHoldFile(entry.Name()); err != nil {
-				return fmt.Errorf("remove unfinished %q: %w", entry.Name(), err)
-			}
-			continue
-		}
-		if hold, readable := s.readHold(entry.Name()); readable && s.isGone(hold.Target) {
-			s.config.Log.Info("dropping the hold of a target that is gone", "volume", entry.Name(), "target", hold.Target, "pod", hold.Pod())
-			if err := s.removeHoldFile(entry.Name()); err != nil {
-				return err
-			}
+	s.remember(volume)
+}
+
+// keepHold sees to it that the hold tells what hold does, at the price of one
+// look while nobody touched it.
+func (s *Store) keepHold(volume string, hold Hold) {
+	now, there := s.stampOf(volume)
+	s.mu.Lock()
+	known := there && s.stamps[volume] == now
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	if written, readable := s.Hold(volume); readable && written.Target == hold.Target {
+		s.remember(volume)
+		return
+	}
+	s.writeHold(volume, hold)
+}
+
+func (s *Store) remember(volume string) {
+	now, there := s.stampOf(volume)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if there {
+		s.stamps[volume] = now
+	} else {
+		delete(s.stamps, volume)
+	}
+}
+
+func (s *Store) stampOf(volume string) (stamp, bool) {
+	var st unix.Stat_t
+	if err := unix.Fstatat(int(s.holds.Fd()), volume, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return stamp{}, false
+	}
+	return stamp{inode: st.Ino, change: st.Ctim}, true
+}
+
+func (s *Store) hasHold(volume string) bool {
+	_, there := s.stampOf(volume)
+	return there
+}
+
+// dropHold removes the hold of a copy that is no longer mounted. One that stays
+// (a disk that went read-only) is taken over by the next pod, so no pod has to
+// stay for it.
+func (s *Store) dropHold(volume string) {
+	s.step("drop hold")
+	if err := removeFile(s.holds, volume); err != nil {
+		s.config.Log.Warn("a hold cannot be removed, the next pod takes it over", "volume", volume, "error", err)
+	}
+	s.remember(volume)
+}
+
+// cleanHolds removes the holds whose target is no mount any more: a reboot leaves
+// all of them so.
+func (s *Store) cleanHolds() error {
+	names, err := namesIn(s.holds)
+	if err != nil {
+		return fmt.Errorf("read its holds: %w", err)
+	}
+	for _, volume := range names {
+		if hold, readable := s.Hold(volume); readable && s.isGone(hold.Target) {
+			s.config.Log.Info("dropping the hold of a target that is gone", "volume", volume, "target", hold.Target, "pod", hold.Pod())
+			s.dropHold(volume)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"liken.sh/csicommon/handle"
@@ -71,13 +72,15 @@ func (s *Store) mountsOf(volume string) ([]mount.Mount, error) {
 			outside = append(outside, m)
 		}
 	}
+	// In one order: which of them a refusal names is part of its Event.
+	slices.SortFunc(outside, func(a, b mount.Mount) int { return strings.Compare(a.Point, b.Point) })
 	return outside, nil
 }
 
 // heldError names the holder: by its hold if that tells the truth about one of
 // the mounts, else by the mount alone.
 func (s *Store) heldError(volume string, mounts []mount.Mount) *HeldError {
-	if hold, readable := s.readHold(volume); readable {
+	if hold, readable := s.Hold(volume); readable {
 		for _, m := range mounts {
 			if m.Point == hold.Target {
 				return &HeldError{Volume: volume, Hold: hold, Target: hold.Target}
@@ -93,9 +96,22 @@ func isBelow(path, dir string) bool {
 }
 
 // isKubeletTarget is true for the paths the kubelet hands out:
-// <kubelet-dir>/pods/<uid>/volumes/kubernetes.io~csi/<pv>/mount.
+// <kubelet-dir>/pods/<uid>/volumes/kubernetes.io~csi/<pv>/mount. Target is
+// canonical, so a pods directory that is a link (a disk of its own) is resolved.
 func (s *Store) isKubeletTarget(target string) bool {
-	ok, err := filepath.Match("pods/*/volumes/kubernetes.io~csi/*/mount",
-		strings.TrimPrefix(target, strings.TrimSuffix(s.config.KubeletDir, "/")+"/"))
+	pods := filepath.Join(s.config.KubeletDir, "pods")
+	if matchesBelow(target, pods) {
+		return true
+	}
+	resolved, err := filepath.EvalSymlinks(pods)
+	return err == nil && matchesBelow(target, resolved)
+}
+
+func matchesBelow(target, pods string) bool {
+	below, found := strings.CutPrefix(target, pods+"/")
+	if !found {
+		return false
+	}
+	ok, err := filepath.Match("*/volumes/kubernetes.io~csi/*/mount", below)
 	return err == nil && ok
 }

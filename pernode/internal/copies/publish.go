@@ -49,6 +49,9 @@ func (s *Store) Publish(ctx context.Context, p Publication) error {
 	if err != nil {
 		return err
 	}
+	if isBelow(target, s.config.Dir) {
+		return fmt.Errorf("%q is inside the store: %w", p.Target, ErrTarget)
+	}
 	unlock, err := s.lockBoth(ctx, p.Volume, target)
 	if err != nil {
 		return err
@@ -61,7 +64,7 @@ func (s *Store) Publish(ctx context.Context, p Publication) error {
 func (s *Store) publish(ctx context.Context, p Publication) error {
 	// The kubelet repeats each publish: that is answered without a look at the
 	// node's other mounts.
-	if m, shown := s.config.Mounts.Shows(p.Target, s.copies, p.Volume); shown && !isBelow(p.Target, s.config.Dir) {
+	if m, shown := s.config.Mounts.Shows(p.Target, s.copies, p.Volume); shown {
 		return s.publishAgain(p, m)
 	}
 	mounts, err := s.mountsOf(p.Volume)
@@ -70,7 +73,7 @@ func (s *Store) publish(ctx context.Context, p Publication) error {
 	}
 	for _, m := range mounts {
 		if m.Point == p.Target {
-			return s.publishAgain(p, m)
+			return s.publishTopmost(p, m)
 		}
 	}
 	if len(mounts) > 0 {
@@ -86,6 +89,23 @@ func (s *Store) publish(ctx context.Context, p Publication) error {
 	return s.publishFirst(p)
 }
 
+// publishTopmost is for a target that shows the copy, unless something else was
+// mounted over it since: then the pod would get that.
+func (s *Store) publishTopmost(p Publication, m mount.Mount) error {
+	top, mounted, err := s.config.Mounts.At(p.Target)
+	if err != nil {
+		return fmt.Errorf("look at the target: %w", err)
+	}
+	if mounted && top.ID != m.ID {
+		return occupied(p.Target, top)
+	}
+	return s.publishAgain(p, m)
+}
+
+func occupied(target string, m mount.Mount) error {
+	return fmt.Errorf("%w at %q (%q of device %d:%d), unmount it first", ErrOccupied, target, m.Path, m.Major, m.Minor)
+}
+
 // publishAgain answers a repeated publish. The mount is not touched: a reader in
 // the pod must not notice that the kubelet asked twice.
 func (s *Store) publishAgain(p Publication, m mount.Mount) error {
@@ -93,17 +113,8 @@ func (s *Store) publishAgain(p Publication, m mount.Mount) error {
 		return fmt.Errorf("volume %q is at %q read-only=%t already, read-only=%t was asked: %w",
 			p.Volume, p.Target, m.ReadOnly, p.Options.ReadOnly, ErrPublishedOtherwise)
 	}
-	if s.hasHold(p.Volume) {
-		return nil
-	}
-	if err := s.writeHold(p.Volume, p.Hold); !isFull(err) {
-		return err
-	}
+	s.keepHold(p.Volume, p.Hold)
 	return nil
-}
-
-func isFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 // checkTarget refuses a target where the mount would hide something, or would
@@ -114,7 +125,7 @@ func (s *Store) checkTarget(target string) error {
 		return fmt.Errorf("look at the target: %w", err)
 	}
 	if mounted {
-		return fmt.Errorf("%w at %q (%q of device %d:%d), unmount it first", ErrOccupied, target, m.Path, m.Major, m.Minor)
+		return occupied(target, m)
 	}
 	return s.requireShared(target)
 }
@@ -140,15 +151,10 @@ func (s *Store) publishFirst(p Publication) error {
 	defer source.Close()
 	// The hold comes first: a process killed after the mount must have left word
 	// who it was for, while a hold without a mount is simply taken over.
-	if err := s.writeHold(p.Volume, p.Hold); isFull(err) {
-		// A pod that comes back to make room on a full disk must be let in. Only its
-		// name is lost: that the copy is held shows in the mount table.
-		s.config.Log.Warn("publishing without a hold, the store is full", "volume", p.Volume, "pod", p.Hold.Pod(), "error", err)
-	} else if err != nil {
-		return err
-	}
+	s.writeHold(p.Volume, p.Hold)
 	if err := s.show(source, p); err != nil {
-		return errors.Join(err, s.dropHold(p.Volume))
+		s.dropHold(p.Volume)
+		return err
 	}
 	return nil
 }

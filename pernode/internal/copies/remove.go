@@ -13,10 +13,11 @@ import (
 var ErrKept = errors.New("the copy is kept")
 
 // Remove moves a copy to the trash, under the volume's lock and only while no
-// mount shows it. confirm is asked last, with the lock held, whether the volume
-// is still unwanted; its error calls the removal off. The whole mount table is
-// read again for it: a removal is rare and cannot be undone.
-func (s *Store) Remove(ctx context.Context, volume string, confirm func(context.Context) error) error {
+// mount shows it. confirm is asked last whether the volume is still unwanted, and
+// its error calls the removal off; a publish waits meanwhile, so it must answer
+// from memory. The whole mount table is read again for it: a removal is rare and
+// cannot be undone.
+func (s *Store) Remove(ctx context.Context, volume string, confirm func() error) error {
 	if err := handle.Check(volume); err != nil {
 		return err
 	}
@@ -35,12 +36,13 @@ func (s *Store) Remove(ctx context.Context, volume string, confirm func(context.
 	if len(mounts) > 0 {
 		return s.heldError(volume, mounts)
 	}
-	if err := confirm(ctx); err != nil {
+	if err := confirm(); err != nil {
 		return fmt.Errorf("%w: %w", ErrKept, err)
 	}
 	s.step("trash copy")
 	if err := s.bin.Put(s.copies, volume); err != nil {
 		return fmt.Errorf("move the copy of volume %q to the trash: %w", volume, err)
 	}
-	return s.dropHold(volume)
+	s.dropHold(volume)
+	return nil
 }

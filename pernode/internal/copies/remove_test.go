@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func allow(context.Context) error { return nil }
+func allow() error { return nil }
 
 func TestRemoveMovesTheCopyToTheTrash(t *testing.T) {
 	f := newFixture(t)
@@ -20,7 +20,7 @@ func TestRemoveMovesTheCopyToTheTrash(t *testing.T) {
 	}
 	f.must(f.unpublish("h1", "1"))
 	refused := errors.New("named again")
-	if err := f.store.Remove(t.Context(), "h1", func(context.Context) error { return refused }); !errors.Is(err, refused) {
+	if err := f.store.Remove(t.Context(), "h1", func() error { return refused }); !errors.Is(err, refused) {
 		t.Errorf("%v, want the confirmation's error", err)
 	}
 	if !f.exists(filepath.Join(f.copyPath("h1"), "file")) {

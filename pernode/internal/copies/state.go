@@ -11,6 +11,7 @@ import (
 // State is how a copy stands, for those who report on it.
 type State struct {
 	Exists  bool // the copy's directory is in the store
+	Held    bool // a mount shows the copy
 	Deleted bool // the pod's mount shows a directory that is no longer in the store
 	// Unmounted is true when a hold names a target that is no mount any more:
 	// somebody else unmounted it under the pod.
@@ -25,9 +26,9 @@ func (s *Store) State(volume string) (State, error) {
 	if err != nil {
 		return state, err
 	}
-	hold, held := s.readHold(volume)
-	state.Hold = hold
-	if held && len(mounts) == 0 {
+	hold, hasHold := s.Hold(volume)
+	state.Hold, state.Held = hold, len(mounts) > 0
+	if hasHold && len(mounts) == 0 {
 		state.Unmounted = s.isGone(hold.Target)
 		state.Deleted = !state.Unmounted // it shows something else: the copy was moved
 	}

@@ -12,10 +12,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -78,17 +79,21 @@ type Store struct {
 	config  Config
 	dir     *os.File
 	copies  *os.File
-	holds   *os.Root
+	holds   *os.File
+	trash   *os.File
 	bin     *trash.Bin
 	unlock  *os.File // holds the lock until closed
 	handles keyedmutex.Mutex
 	targets keyedmutex.Mutex
+
+	mu     sync.Mutex
+	stamps map[string]stamp // of the holds known to be right, by volume
 }
 
 // Open makes or opens the store and locks it against a second process. Errors
 // wrap ErrStore and say what would be right.
 func Open(config Config) (*Store, error) {
-	s := &Store{config: config}
+	s := &Store{config: config, stamps: make(map[string]stamp)}
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store %q: %w", config.Dir, err), s.Close())
 	}
@@ -139,22 +144,41 @@ func (s *Store) checkMount() error {
 	return nil
 }
 
-// checkForeign refuses a directory that is full of something else: making it a
-// store would change its mode and, one day, remove from it.
-func (s *Store) checkForeign() error {
-	entries, err := os.ReadDir(s.config.Dir)
+// openParts opens what is below the store, never through a link: what is in the
+// trash is deleted, and what copies holds is one day.
+func (s *Store) openParts() error {
+	if err := s.restrict(); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name string
+		into **os.File
+	}{{copiesDir, &s.copies}, {holdsDir, &s.holds}, {trashDir, &s.trash}} {
+		if err := unix.Mkdirat(int(s.dir.Fd()), part.name, storeMode); err != nil && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("make %q: %w", part.name, err)
+		}
+		var err error
+		if *part.into, err = openDirAt(s.dir, part.name); err != nil {
+			return err
+		}
+	}
+	// Who holds a copy is found in the mount table by where the copy lies; where
+	// that cannot be told (NFS), every publish would have to be refused.
+	if _, err := s.config.Mounts.Locate(s.copies); err != nil {
+		return fmt.Errorf("find it in the mount table: %w", err)
+	}
+	var err error
+	s.bin, err = trash.Open(trash.Config{Dir: s.trash, Log: s.config.Log})
+	return err
+}
+
+func (s *Store) restrict() error {
+	info, err := s.dir.Stat()
 	if err != nil {
 		return err
 	}
-	for _, entry := range entries {
-		switch entry.Name() {
-		case formatFile, clusterFile, lockFile, copiesDir, holdsDir, trashDir, ScratchDir, lostFoundDir:
-		default:
-			if len(entry.Name()) > 0 && entry.Name()[0] == '.' {
-				continue
-			}
-			return fmt.Errorf("it holds %q, which is not a store's: choose an empty directory", entry.Name())
-		}
+	if info.Mode().Perm() == storeMode {
+		return nil // a store that went read-only must still be opened
 	}
 	if err := s.dir.Chmod(storeMode); err != nil {
 		return fmt.Errorf("restrict it to root: %w", err)
@@ -162,38 +186,49 @@ func (s *Store) checkForeign() error {
 	return nil
 }
 
-func (s *Store) openParts() error {
-	for _, name := range []string{copiesDir, holdsDir, trashDir} {
-		if err := os.Mkdir(filepath.Join(s.config.Dir, name), storeMode); err != nil && !errors.Is(err, fs.ErrExist) {
+// clean removes what an earlier process left unfinished. On a store that went
+// read-only it stays, so that pods can still be taken off it.
+func (s *Store) clean() error {
+	for _, dir := range []*os.File{s.dir, s.copies, s.holds} {
+		names, err := namesIn(dir)
+		if err != nil {
 			return err
 		}
+		for _, name := range names {
+			if strings.HasPrefix(name, unfinished) {
+				s.removeUnfinished(dir, name)
+			}
+		}
 	}
-	var err error
-	if s.copies, err = openDirAt(s.dir, copiesDir); err != nil {
-		return err
+	return s.cleanHolds()
+}
+
+func (s *Store) removeUnfinished(dir *os.File, name string) {
+	err := unix.Unlinkat(int(dir.Fd()), name, 0)
+	if errors.Is(err, unix.EISDIR) {
+		err = unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
 	}
-	// Who holds a copy is found in the mount table by where the copy lies; where
-	// that cannot be told (NFS), every publish would have to be refused.
-	if _, err := s.config.Mounts.Locate(s.copies); err != nil {
-		return fmt.Errorf("find it in the mount table: %w", err)
+	if err != nil {
+		s.config.Log.Warn("something unfinished stays in the store", "path", filepath.Join(dir.Name(), name), "error", err)
 	}
-	if s.holds, err = os.OpenRoot(filepath.Join(s.config.Dir, holdsDir)); err != nil {
-		return err
+}
+
+func namesIn(dir *os.File) ([]string, error) {
+	again, err := openDirAt(dir, ".")
+	if err != nil {
+		return nil, err
 	}
-	s.bin, err = trash.Open(trash.Config{Dir: filepath.Join(s.config.Dir, trashDir), Log: s.config.Log})
-	return err
+	defer again.Close()
+	return again.Readdirnames(-1)
 }
 
 // Close gives the store up to another process.
 func (s *Store) Close() error {
 	var errs []error
-	for _, f := range []*os.File{s.copies, s.dir, s.unlock} {
+	for _, f := range []*os.File{s.trash, s.holds, s.copies, s.dir, s.unlock} {
 		if f != nil {
 			errs = append(errs, f.Close())
 		}
-	}
-	if s.holds != nil {
-		errs = append(errs, s.holds.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -201,36 +236,6 @@ func (s *Store) Close() error {
 // EmptyTrash deletes removed copies in the background until ctx ends, those of
 // an earlier process too.
 func (s *Store) EmptyTrash(ctx context.Context) { s.bin.Run(ctx) }
-
-// Usable returns nil while copies can be made and found here.
-func (s *Store) Usable(context.Context) error {
-	if err := unix.Faccessat(int(s.copies.Fd()), ".", unix.W_OK|unix.X_OK, 0); err != nil {
-		return fmt.Errorf("%w: write to %q: %w", ErrStore, filepath.Join(s.config.Dir, copiesDir), err)
-	}
-	for _, opened := range []*os.File{s.dir, s.copies} {
-		if err := isStillAt(opened); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-	}
-	return nil
-}
-
-// isStillAt fails when the path a directory was opened at leads elsewhere now: a
-// disk was mounted over it, or somebody moved it.
-func isStillAt(opened *os.File) error {
-	now, err := os.Stat(opened.Name())
-	if err != nil {
-		return err
-	}
-	then, err := opened.Stat()
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(now, then) {
-		return fmt.Errorf("%q is no longer the directory that was opened, restart the plugin", opened.Name())
-	}
-	return nil
-}
 
 func (s *Store) step(step Step) {
 	if s.config.BeforeStep != nil {

@@ -106,9 +106,9 @@ func TestUnfinishedThingsGoAtTheStart(t *testing.T) {
 	f := newFixture(t)
 	f.must(os.Mkdir(f.copyPath(unfinished+"x"), 0o700))
 	f.must(os.WriteFile(f.holdPath(unfinished+"x"), nil, 0o600))
-	f.must(os.WriteFile(filepath.Join(f.dir, ".cluster123"), nil, 0o600))
+	f.must(os.WriteFile(filepath.Join(f.dir, unfinished+"x"), nil, 0o600))
 	f.restart()
-	for _, path := range []string{f.copyPath(unfinished + "x"), f.holdPath(unfinished + "x"), filepath.Join(f.dir, ".cluster123")} {
+	for _, path := range []string{f.copyPath(unfinished + "x"), f.holdPath(unfinished + "x"), filepath.Join(f.dir, unfinished+"x")} {
 		if f.exists(path) {
 			t.Errorf("%s is still there", path)
 		}

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
+
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/mount"
 )
@@ -16,8 +18,9 @@ import (
 // this driver's is left alone. The copy stays in any case.
 func (s *Store) Unpublish(ctx context.Context, volume, target string) error {
 	path, err := canonicalTarget(target)
-	if errors.Is(err, fs.ErrNotExist) {
-		path = filepath.Clean(target) // its parent is gone, so it is too
+	nowhere := leadsNowhere(err)
+	if nowhere {
+		path = filepath.Clean(target)
 	} else if err != nil {
 		return err
 	}
@@ -28,25 +31,50 @@ func (s *Store) Unpublish(ctx context.Context, volume, target string) error {
 	defer unlock()
 	hold, hasHold := Hold{}, false
 	if handle.Check(volume) == nil {
-		hold, hasHold = s.readHold(volume)
+		hold, hasHold = s.Hold(volume)
 	}
 	holdsTarget := hasHold && hold.Target == path
-	ours, err := s.isOurs(path, holdsTarget)
-	if err != nil {
-		return err
+	if !nowhere {
+		if taken, err := s.takeOff(volume, path, holdsTarget); err != nil || !taken {
+			return err
+		}
 	}
-	if !ours {
-		s.config.Log.Warn("a target to unpublish is not this driver's, leaving it", "volume", volume, "target", path)
-		return nil
-	}
-	s.step("unbind")
-	if err := s.config.Mounts.Unbind(path); err != nil {
-		return fmt.Errorf("unpublish volume %q: %w", volume, err)
-	}
-	if holdsTarget {
-		return s.dropHold(volume)
+	if holdsTarget || !hasHold && s.isOrphan(volume) {
+		s.dropHold(volume)
 	}
 	return nil
+}
+
+// takeOff unmounts and removes the target, false when it is not ours to touch.
+func (s *Store) takeOff(volume, target string, holdsTarget bool) (bool, error) {
+	ours, err := s.isOurs(target, holdsTarget)
+	if err != nil {
+		return false, err
+	}
+	if !ours {
+		s.config.Log.Warn("a target to unpublish is not this driver's, leaving it", "volume", volume, "target", target)
+		return false, nil
+	}
+	s.step("unbind")
+	if err := s.config.Mounts.Unbind(target); err != nil {
+		return false, fmt.Errorf("unpublish volume %q: %w", volume, err)
+	}
+	return true, nil
+}
+
+// leadsNowhere is true for a path that nothing can be mounted at, because what
+// leads to it is gone or no directory.
+func leadsNowhere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
+}
+
+// isOrphan is true for a hold that cannot be read, of a copy that nothing shows.
+func (s *Store) isOrphan(volume string) bool {
+	if handle.Check(volume) != nil || !s.hasHold(volume) {
+		return false
+	}
+	mounts, err := s.mountsOf(volume)
+	return err == nil && len(mounts) == 0
 }
 
 // isOurs is true for a target the kubelet hands out, one that the hold names,

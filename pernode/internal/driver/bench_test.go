@@ -23,8 +23,9 @@ import (
 // nobody hears of publishes: what they cost alone is measured.
 type nobody struct{}
 
-func (nobody) Published(string, string) {}
-func (nobody) Poke()                    {}
+func (nobody) Wanted(string, string) {}
+func (nobody) Published(string)      {}
+func (nobody) Released(string)       {}
 
 // benchDriver is the service with a real store and real mounts below the kubelet
 // directory root, as without an API server.

@@ -33,8 +33,9 @@ type Store interface {
 
 // Sweeper hears which volumes are in use; *sweep.Sweeper is it.
 type Sweeper interface {
-	Published(volume, pv string)
-	Poke()
+	Wanted(volume, pv string)
+	Published(volume string)
+	Released(volume string)
 }
 
 // Inspector answers for the copies from memory; *inspect.Inspector is it.
@@ -77,6 +78,7 @@ func Codes() []server.Code {
 		{Err: copies.ErrUndecided, Code: codes.FailedPrecondition},
 		{Err: copies.ErrNotADirectory, Code: codes.FailedPrecondition},
 		{Err: copies.ErrOccupied, Code: codes.FailedPrecondition},
+		{Err: copies.ErrStore, Code: codes.FailedPrecondition},
 		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
 		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},
 		{Err: mount.ErrMounted, Code: codes.FailedPrecondition},

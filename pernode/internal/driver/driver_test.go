@@ -23,14 +23,14 @@ import (
 
 // node is every dependency of the driver, recording what it was asked.
 type node struct {
-	err        error
-	published  []copies.Publication
-	wished     []string
-	unpublish  []string
-	poked      int
-	events     []string
-	refused    []string
-	conditions []inspect.Condition
+	err             error
+	published       []copies.Publication
+	wished          []string
+	unpublish       []string
+	released, given int
+	events          []string
+	refused         []string
+	conditions      []inspect.Condition
 }
 
 func (n *node) Publish(_ context.Context, p copies.Publication) error {
@@ -47,8 +47,9 @@ func (n *node) SpaceAt(string, string) (copies.Space, error) {
 	return copies.Space{Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
 }
 
-func (n *node) Published(volume, pv string)              { n.wished = append(n.wished, volume+"="+pv) }
-func (n *node) Poke()                                    { n.poked++ }
+func (n *node) Wanted(volume, pv string)                 { n.wished = append(n.wished, volume+"="+pv) }
+func (n *node) Published(string)                         { n.given++ }
+func (n *node) Released(string)                          { n.released++ }
 func (n *node) Touch(string)                             {}
 func (n *node) Verdict(string) []inspect.Condition       { return n.conditions }
 func (n *node) Refused(_ context.Context, reason string) { n.refused = append(n.refused, reason) }
@@ -121,6 +122,7 @@ func TestPublishRefusesBadRequests(t *testing.T) {
 		{"no target", func(r *csi.NodePublishVolumeRequest) { r.TargetPath = "" }, "target path", "PerNodeMountFailed"},
 		{"no capability", func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = nil }, "capability", "PerNodeMountFailed"},
 		{"no access mode", func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.AccessMode = nil }, "access mode", "PerNodeMountFailed"},
+		{"an access mode that is none", func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.AccessMode.Mode = 99 }, "access mode", "PerNodeMountFailed"},
 		{"no access type", func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.AccessType = nil }, "access type", "PerNodeMountFailed"},
 		{"block", func(r *csi.NodePublishVolumeRequest) {
 			r.VolumeCapability.AccessType = &csi.VolumeCapability_Block{Block: &csi.VolumeCapability_BlockVolume{}}
@@ -202,14 +204,14 @@ func TestUnpublish(t *testing.T) {
 	if _, err := d.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "../x", TargetPath: target}); err != nil {
 		t.Errorf("a handle that could never be one: %v", err)
 	}
-	if len(n.unpublish) != 1 || n.poked != 0 {
-		t.Errorf("store asked for %q, sweeper poked %d times for what is no volume", n.unpublish, n.poked)
+	if len(n.unpublish) != 1 || n.released != 0 {
+		t.Errorf("store asked for %q, sweeper told %d times for what is no volume", n.unpublish, n.released)
 	}
 	if _, err := d.NodeUnpublishVolume(t.Context(), &csi.NodeUnpublishVolumeRequest{VolumeId: "h1", TargetPath: target}); err != nil {
 		t.Error(err)
 	}
-	if len(n.unpublish) != 2 || n.poked != 1 {
-		t.Errorf("store asked for %q, sweeper poked %d times", n.unpublish, n.poked)
+	if len(n.unpublish) != 2 || n.released != 1 {
+		t.Errorf("store asked for %q, sweeper told %d times", n.unpublish, n.released)
 	}
 }
 

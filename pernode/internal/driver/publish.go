@@ -37,13 +37,14 @@ func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 	if err == nil {
 		// Before the work, not after: a sweep that is about to remove the copy of
 		// a volume made again has to see that a pod wants it.
-		d.config.Sweeper.Published(publication.Volume, publication.Hold.PV)
+		d.config.Sweeper.Wanted(publication.Volume, publication.Hold.PV)
 		err = d.config.Store.Publish(ctx, publication)
 	}
 	if err != nil {
 		d.refuse(ctx, request, err)
 		return nil, err
 	}
+	d.config.Sweeper.Published(publication.Volume)
 	d.config.Inspector.Touch(publication.Volume)
 	return &csi.NodePublishVolumeResponse{}, nil
 }
@@ -89,8 +90,10 @@ func readCapability(capability *csi.VolumeCapability) (mount.Options, error) {
 		return mount.Options{}, argument("block volumes are not served, use volumeMode: Filesystem")
 	case capability.GetMount() == nil:
 		return mount.Options{}, argument("the volume capability names no access type")
-	case capability.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_UNKNOWN:
-		return mount.Options{}, argument("the volume capability names no access mode")
+	}
+	mode := capability.GetAccessMode().GetMode()
+	if _, known := csi.VolumeCapability_AccessMode_Mode_name[int32(mode)]; !known || mode == csi.VolumeCapability_AccessMode_UNKNOWN {
+		return mount.Options{}, argument("the volume capability names no access mode of CSI")
 	}
 	options, err := mount.ParseOptions(capability.GetMount().GetMountFlags())
 	if err != nil {

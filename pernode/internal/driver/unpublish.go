@@ -23,7 +23,7 @@ func (d *Driver) NodeUnpublishVolume(ctx context.Context, request *csi.NodeUnpub
 	}
 	if handle.Check(request.GetVolumeId()) == nil {
 		d.config.Inspector.Touch(request.GetVolumeId())
-		d.config.Sweeper.Poke()
+		d.config.Sweeper.Released(request.GetVolumeId())
 	}
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }

@@ -37,14 +37,15 @@ func (s *Sweeper) identify(ctx context.Context) error {
 		return err
 	}
 	recorded, err := s.config.Store.Cluster()
+	isNew := err == nil && recorded == ""
 	switch {
+	case isNew, s.config.AdoptStore && recorded != answered:
+		s.config.Log.Info("the store belongs to this cluster from now on", "cluster", answered, "before", recorded)
+		return s.config.Store.SetCluster(answered)
 	case err != nil:
 		return err
 	case recorded == answered:
 		return nil
-	case recorded == "", s.config.AdoptStore:
-		s.config.Log.Info("the store belongs to this cluster from now on", "cluster", answered, "before", recorded)
-		return s.config.Store.SetCluster(answered)
 	}
 	return fmt.Errorf("%w: the store belongs to cluster %q, %q answers; start once with --adopt-store if that is meant",
 		persistentvolume.ErrOtherCluster, recorded, answered)

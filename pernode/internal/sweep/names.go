@@ -12,32 +12,55 @@ import (
 // errWantedAgain calls a removal off.
 var errWantedAgain = errors.New("the volume is wanted again")
 
+// unreadGrace is how long a first answer about a PersistentVolume may take.
+const unreadGrace = time.Minute
+
 // names are the PersistentVolumes that one volume is known or guessed by.
 type names struct {
 	pvs   map[string]bool
 	since time.Time // when the latest of them was first asked for
 	wish  uint64    // number of its latest publish, 0 for none since the start
+	retry time.Time // when a removal that failed is tried again
 }
 
-// unreadGrace is how long a first answer about a PersistentVolume may take.
-const unreadGrace = time.Minute
+// named returns the volume's names, made if there are none. The caller holds mu.
+func (s *Sweeper) named(volume string) *names {
+	n := s.names[volume]
+	if n == nil {
+		n = &names{pvs: make(map[string]bool)}
+		s.names[volume] = n
+	}
+	return n
+}
 
-// Published says that a pod was given, or is about to be given, the volume
-// through the PersistentVolume pv (empty when unknown).
-func (s *Sweeper) Published(volume, pv string) {
+func (n *names) add(pv string) {
+	if !n.pvs[pv] {
+		n.pvs[pv], n.since = true, time.Now()
+	}
+}
+
+// Wanted says that a pod is about to be given the volume through the
+// PersistentVolume pv (empty when unknown). It must be said before the publish:
+// a removal that is on its way has to see it.
+func (s *Sweeper) Wanted(volume, pv string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wished++
-	n := s.names[volume]
-	n.wish = s.wished
-	if pv != "" && !n.pvs[pv] {
-		if n.pvs == nil {
-			n.pvs = make(map[string]bool)
-		}
-		n.pvs[pv], n.since = true, time.Now()
+	n := s.named(volume)
+	n.wish, n.retry = s.wished, time.Time{}
+	if pv != "" {
+		n.add(pv)
+	}
+}
+
+// Published says that a pod was given the volume, so that its PersistentVolumes
+// are watched from now on. What was only asked for and refused is not watched.
+func (s *Sweeper) Published(volume string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for pv := range s.named(volume).pvs {
 		s.config.Cluster.Follow(pv)
 	}
-	s.names[volume] = n
 }
 
 func (s *Sweeper) wishes() uint64 {
@@ -47,19 +70,18 @@ func (s *Sweeper) wishes() uint64 {
 }
 
 // follow sees to it that each copy's PersistentVolumes are watched, and no
-// others. A copy that nothing is known of is guessed to have one of the name of
-// its handle, as is the custom; where that is wrong, the confirming read finds
-// the right one.
+// others. A copy that nothing is known of is guessed to have one of the name that
+// its hold tells, or of its handle, as is the custom; where that is wrong, the
+// confirming read finds the right one.
 func (s *Sweeper) follow(all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	present := make(map[string]bool, len(all))
 	for _, volume := range all {
 		present[volume] = true
-		n := s.names[volume]
+		n := s.named(volume)
 		if len(n.pvs) == 0 {
-			n.pvs, n.since = map[string]bool{s.guess(volume): true}, time.Now()
-			s.names[volume] = n
+			n.add(s.guess(volume))
 		}
 		for pv := range n.pvs {
 			s.config.Cluster.Follow(pv)
@@ -73,20 +95,23 @@ func (s *Sweeper) follow(all []string) {
 }
 
 func (s *Sweeper) guess(volume string) string {
-	if hold, held, err := s.config.Store.Holder(volume); err == nil && held && hold.PV != "" {
+	if hold, readable := s.config.Store.Hold(volume); readable && hold.PV != "" {
 		return hold.PV
 	}
 	return volume
 }
 
 // looksUnnamed is true when every PersistentVolume the volume is known by was
-// read, and none of them names it now. One that still could not be read after
-// the grace is an error: a node that may not read PersistentVolumes must not look
-// like one with nothing to remove.
+// read, none of them names it now, and it is not too early to try again. One
+// that still could not be read after the grace is an error: a node that may not
+// read PersistentVolumes must not look like one with nothing to remove.
 func (s *Sweeper) looksUnnamed(volume string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.names[volume]
+	if n == nil || time.Now().Before(n.retry) {
+		return false, nil
+	}
 	for pv := range n.pvs {
 		found, state := s.config.Cluster.Get(pv)
 		switch {
@@ -108,39 +133,29 @@ func (s *Sweeper) learn(volumes []persistentvolume.Volume) (named map[string]boo
 	named = make(map[string]bool, len(volumes))
 	for _, found := range volumes {
 		named[found.Handle] = true
-		if n, known := s.names[found.Handle]; known && !n.pvs[found.Name] {
-			n.pvs[found.Name], n.since = true, time.Now()
-			s.names[found.Handle] = n
+		if n := s.names[found.Handle]; n != nil {
+			n.add(found.Name)
 			s.config.Cluster.Follow(found.Name)
 		}
 	}
 	for volume := range named {
-		for pv := range s.names[volume].pvs {
+		n := s.names[volume]
+		if n == nil {
+			continue
+		}
+		for pv := range n.pvs {
 			if _, state := s.config.Cluster.Get(pv); state == persistentvolume.Absent {
-				s.dropName(volume, pv)
+				s.dropName(n, pv)
 			}
 		}
 	}
 	return named
 }
 
-// stillUnnamed is asked under the volume's lock, right before its copy goes. The
-// names are read live once more: a PersistentVolume made again after the pages
-// of the confirming read is caught here.
-func (s *Sweeper) stillUnnamed(ctx context.Context, volume string, before uint64) error {
-	s.mu.Lock()
-	n := s.names[volume]
-	pvs := []string{volume}
-	for pv := range n.pvs {
-		if pv != volume {
-			pvs = append(pvs, pv)
-		}
-	}
-	s.mu.Unlock()
-	if n.wish > before {
-		return fmt.Errorf("%w: a pod asked for it meanwhile", errWantedAgain)
-	}
-	for _, pv := range pvs {
+// stillUnnamed reads the volume's names live once more: a PersistentVolume made
+// again after the pages of the confirming read is caught here.
+func (s *Sweeper) stillUnnamed(ctx context.Context, volume string) error {
+	for _, pv := range s.candidatesFor(volume) {
 		found, exists, err := s.config.Cluster.Read(ctx, pv)
 		if err != nil {
 			return err
@@ -152,8 +167,38 @@ func (s *Sweeper) stillUnnamed(ctx context.Context, volume string, before uint64
 	return nil
 }
 
+func (s *Sweeper) candidatesFor(volume string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pvs := []string{volume}
+	for pv := range s.named(volume).pvs {
+		if pv != volume {
+			pvs = append(pvs, pv)
+		}
+	}
+	return pvs
+}
+
+// notWanted is asked under the volume's lock, right before its copy goes.
+func (s *Sweeper) notWanted(volume string, before uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.names[volume]; n != nil && n.wish > before {
+		return fmt.Errorf("%w: a pod asked for it meanwhile", errWantedAgain)
+	}
+	return nil
+}
+
 func (s *Sweeper) isNamedBy(volume string, found persistentvolume.Volume) bool {
 	return found.Driver == s.config.Driver && found.Handle == volume
+}
+
+// postpone keeps a copy that cannot be removed from costing a complete read of
+// the cluster with each thing that happens to another volume.
+func (s *Sweeper) postpone(volume string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.named(volume).retry = time.Now().Add(s.config.Every * 9 / 10)
 }
 
 func (s *Sweeper) forget(volume string) {
@@ -164,17 +209,21 @@ func (s *Sweeper) forget(volume string) {
 
 // drop stops watching what only this volume is known by. The caller holds mu.
 func (s *Sweeper) drop(volume string) {
-	for pv := range s.names[volume].pvs {
-		s.dropName(volume, pv)
+	n := s.names[volume]
+	if n == nil {
+		return
 	}
 	delete(s.names, volume)
+	for pv := range n.pvs {
+		s.dropName(n, pv)
+	}
 }
 
 // dropName is drop for one of the names. The caller holds mu.
-func (s *Sweeper) dropName(volume, pv string) {
-	delete(s.names[volume].pvs, pv)
-	for _, n := range s.names {
-		if n.pvs[pv] {
+func (s *Sweeper) dropName(n *names, pv string) {
+	delete(n.pvs, pv)
+	for _, other := range s.names {
+		if other.pvs[pv] {
 			return
 		}
 	}

@@ -28,11 +28,17 @@ const identifyAgain = 10 * time.Second
 // confirmTimeout bounds the live read of one sweep.
 const confirmTimeout = 5 * time.Minute
 
+// patience is how long one copy may take to be looked at or moved to the trash. A
+// copy can be on a disk of its own, and one that hangs must not keep the others
+// from being swept.
+const patience = 30 * time.Second
+
 // Store is what a sweep needs of the copies; *copies.Store is it.
 type Store interface {
 	List() ([]string, error)
+	Hold(volume string) (hold copies.Hold, readable bool)
 	Holder(volume string) (hold copies.Hold, held bool, err error)
-	Remove(ctx context.Context, volume string, confirm func(context.Context) error) error
+	Remove(ctx context.Context, volume string, confirm func() error) error
 	Cluster() (string, error)
 	SetCluster(uid string) error
 }
@@ -63,11 +69,12 @@ type Config struct {
 // Sweeper sweeps on time, on a deletion and on an unpublish.
 type Sweeper struct {
 	config Config
-	poke   chan struct{}
+	poked  chan struct{}
 
 	mu     sync.Mutex
-	names  map[string]names // by volume handle
-	wished uint64           // grows with every publish
+	names  map[string]*names // by volume handle
+	wished uint64            // grows with every publish
+	hung   map[string]bool   // copies whose disk has not answered yet
 
 	removed, failures atomic.Int64
 	last              atomic.Int64 // Unix time in nanoseconds, 0 before the first
@@ -75,13 +82,24 @@ type Sweeper struct {
 
 // New makes a Sweeper that does nothing before Run.
 func New(config Config) *Sweeper {
-	return &Sweeper{config: config, poke: make(chan struct{}, 1), names: make(map[string]names)}
+	return &Sweeper{config: config, poked: make(chan struct{}, 1), names: make(map[string]*names), hung: make(map[string]bool)}
 }
 
-// Poke asks for a sweep soon: a PersistentVolume changed, or a copy was let go.
-func (s *Sweeper) Poke() {
+// Changed says that a PersistentVolume is not as it was.
+func (s *Sweeper) Changed(string) { s.poke() }
+
+// Released says that a pod let go of the volume. Most are still named, and then
+// there is nothing to do.
+func (s *Sweeper) Released(volume string) {
+	if unnamed, err := s.looksUnnamed(volume); unnamed && err == nil {
+		s.poke()
+	}
+}
+
+// poke asks for a sweep soon.
+func (s *Sweeper) poke() {
 	select {
-	case s.poke <- struct{}{}:
+	case s.poked <- struct{}{}:
 	default: // one is asked for already
 	}
 }
@@ -98,7 +116,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.poke:
+		case <-s.poked:
 		case <-ticker.C:
 		}
 	}
@@ -142,7 +160,11 @@ func (s *Sweeper) candidates(all []string) ([]string, error) {
 		if !unnamed {
 			continue
 		}
-		_, held, err := s.config.Store.Holder(volume)
+		held := false
+		err = s.patiently(volume, func() (err error) {
+			_, held, err = s.config.Store.Holder(volume)
+			return err
+		})
 		if err != nil {
 			errs = append(errs, fmt.Errorf("find out who holds volume %q: %w", volume, err))
 		} else if !held {
@@ -176,16 +198,22 @@ func (s *Sweeper) removeUnnamed(ctx context.Context, candidates []string) error 
 }
 
 // remove removes one copy, unless its volume came back after the confirming read
-// began: as a publish on this node, or as a PersistentVolume of a known name.
+// began: as a PersistentVolume of a known name, which is asked here once more, or
+// as a publish on this node, which is asked under the volume's lock. The API
+// server is never asked under that lock: a publish would wait for it.
 func (s *Sweeper) remove(ctx context.Context, volume string, before uint64) error {
-	err := s.config.Store.Remove(ctx, volume, func(ctx context.Context) error {
-		return s.stillUnnamed(ctx, volume, before)
-	})
+	err := s.stillUnnamed(ctx, volume)
+	if err == nil {
+		err = s.patiently(volume, func() error {
+			return s.config.Store.Remove(ctx, volume, func() error { return s.notWanted(volume, before) })
+		})
+	}
 	switch {
 	case errors.Is(err, copies.ErrHeld), errors.Is(err, errWantedAgain):
 		s.config.Log.Info("keeping a copy", "volume", volume, "error", err)
 		return nil
 	case err != nil:
+		s.postpone(volume)
 		return fmt.Errorf("remove the copy of volume %q: %w", volume, err)
 	}
 	s.removed.Add(1)
@@ -193,6 +221,38 @@ func (s *Sweeper) remove(ctx context.Context, volume string, before uint64) erro
 	s.config.Removed(volume)
 	s.config.Log.Info("moved a copy to the trash, its PersistentVolume is gone", "volume", volume)
 	return nil
+}
+
+// errHung is returned for a copy whose disk does not answer.
+var errHung = errors.New("the disk of the copy does not answer")
+
+// patiently does something with one copy's disk, and goes on without it when that
+// hangs. While it hangs it is not tried again.
+func (s *Sweeper) patiently(volume string, do func() error) error {
+	s.mu.Lock()
+	hung := s.hung[volume]
+	s.mu.Unlock()
+	if hung {
+		return errHung
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- do()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.hung, volume)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(patience):
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(done) == 0 {
+		s.hung[volume] = true
+	}
+	return errHung
 }
 
 // Figures are the sweeper's own, for its metrics.

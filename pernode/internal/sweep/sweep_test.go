@@ -19,11 +19,13 @@ const driver = "per-node.liken.sh"
 
 // node is a fake store: copies by handle, and who holds them.
 type node struct {
-	mu      sync.Mutex
-	copies  []string
-	held    map[string]copies.Hold
-	cluster string
-	listErr error
+	mu        sync.Mutex
+	copies    []string
+	held      map[string]copies.Hold
+	cluster   string
+	listErr   error
+	removeErr error
+	hang      chan struct{} // what h1's disk waits for
 }
 
 func (n *node) List() ([]string, error) {
@@ -33,18 +35,31 @@ func (n *node) List() ([]string, error) {
 }
 
 func (n *node) Holder(volume string) (copies.Hold, bool, error) {
+	if n.hang != nil && volume == "h1" {
+		<-n.hang
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	hold, held := n.held[volume]
 	return hold, held, nil
 }
 
-func (n *node) Remove(ctx context.Context, volume string, confirm func(context.Context) error) error {
+func (n *node) Hold(volume string) (copies.Hold, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	hold, held := n.held[volume]
+	return hold, held
+}
+
+func (n *node) Remove(_ context.Context, volume string, confirm func() error) error {
 	if _, held, _ := n.Holder(volume); held {
 		return copies.ErrHeld
 	}
-	if err := confirm(ctx); err != nil {
+	if err := confirm(); err != nil {
 		return err
+	}
+	if n.removeErr != nil {
+		return n.removeErr
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -52,7 +67,12 @@ func (n *node) Remove(ctx context.Context, volume string, confirm func(context.C
 	return nil
 }
 
-func (n *node) Cluster() (string, error) { return n.cluster, nil }
+func (n *node) Cluster() (string, error) {
+	if n.cluster == "lost" {
+		return "", copies.ErrClusterLost
+	}
+	return n.cluster, nil
+}
 
 func (n *node) SetCluster(uid string) error { n.cluster = uid; return nil }
 
@@ -144,7 +164,7 @@ func TestSweep(t *testing.T) {
 		{"gone", func(*fixture) {}, "", 1},
 		{"named by another name", func(f *fixture) { f.api.put("pv-7", "h1") }, "h1", 1},
 		{"two name it, one gone", func(f *fixture) {
-			f.Published("h1", "pv-1")
+			f.Wanted("h1", "pv-1")
 			f.api.put("pv-2", "h1")
 		}, "h1", 1},
 		{"another driver's of that handle", func(f *fixture) {
@@ -162,7 +182,10 @@ func TestSweep(t *testing.T) {
 			f.api.onList = func() { f.api.put("h1", "h1") }
 		}, "h1", 1},
 		{"published during the read", func(f *fixture) {
-			f.api.onList = func() { f.Published("h1", "pv-new") }
+			f.api.onList = func() { f.Wanted("h1", "pv-new") }
+		}, "h1", 1},
+		{"published without a name during the read", func(f *fixture) {
+			f.api.onList = func() { f.Wanted("h1", ""); f.Wanted("h2", ""); f.api.put("pv-2", "h2") }
 		}, "h1", 1},
 		{"held since the read", func(f *fixture) {
 			f.api.onList = func() { f.node.held["h1"] = copies.Hold{PodName: "p"} }
@@ -200,9 +223,54 @@ func TestANamedNodeAsksNothing(t *testing.T) {
 	}
 }
 
+// A copy that cannot be removed must not make each unpublish of another volume
+// read the whole cluster.
+func TestAFailedRemovalWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture("h1", "h2")
+		f.api.put("h2", "h2")
+		f.node.removeErr = errors.New("operation not permitted")
+		for range 20 {
+			f.sweep(t.Context())
+			f.Released("h2")
+		}
+		if f.api.lists != 1 || len(f.poked) != 0 {
+			t.Errorf("%d complete reads, poked %d times", f.api.lists, len(f.poked))
+		}
+		f.node.removeErr = nil
+		time.Sleep(10 * time.Minute)
+		f.Released("h1")
+		f.sweep(t.Context())
+		if f.left() != "h2" || len(f.poked) != 1 {
+			t.Errorf("left %q, poked %d times", f.left(), len(f.poked))
+		}
+	})
+}
+
+// A copy can be on a disk of its own, which hangs.
+func TestAHungCopyKeepsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture("h1", "h2")
+		f.node.hang = make(chan struct{})
+		for range 3 {
+			f.sweep(t.Context())
+		}
+		if f.left() != "h1" || f.Figures().Failures != 3 {
+			t.Errorf("left %q, %+v", f.left(), f.Figures())
+		}
+		f.Wanted("h3", "pv-3") // waits for no disk
+		close(f.node.hang)
+		synctest.Wait()
+		f.sweep(t.Context())
+		if f.left() != "" {
+			t.Errorf("after the disk answered: %q", f.left())
+		}
+	})
+}
+
 func TestWatchesGoWithTheirCopies(t *testing.T) {
 	f := newFixture("h1", "h2")
-	f.Published("h1", "shared")
+	f.Wanted("h1", "shared")
 	f.api.put("shared", "h1")
 	f.api.put("h2", "h2")
 	f.sweep(t.Context())
@@ -261,7 +329,7 @@ func TestRunSweepsOnTimeAndWhenPoked(t *testing.T) {
 		go func() { f.Run(ctx); close(ended) }()
 		synctest.Wait()
 		delete(f.api.volumes, "h1")
-		f.Poke()
+		f.Changed("h1")
 		synctest.Wait()
 		if f.left() != "h2" {
 			t.Errorf("after a deletion: %q", f.left())
@@ -293,6 +361,8 @@ func TestTheStoreLearnsItsClusterOnce(t *testing.T) {
 		{"uid-1", "uid-2", false, "uid-1", false},
 		{"standalone", "uid-2", false, "standalone", false},
 		{"uid-1", "uid-2", true, "uid-2", true},
+		{"lost", "uid-1", false, "lost", false},
+		{"lost", "uid-1", true, "uid-1", true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture("h1")
