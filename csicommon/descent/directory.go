@@ -29,6 +29,7 @@ var ErrEnd = errors.New("no more names in the directory")
 type Directory struct {
 	name   string // In parent; empty for the one Open gave.
 	parent *Directory
+	depth  int // Levels below the one Open gave.
 	fd     int
 	tree   *tree
 
@@ -68,6 +69,9 @@ func Open(dir *os.File) (*Directory, error) {
 // Fd is the handle, for calls of the *at family with one of the names Next
 // gave. It is valid until the visitor's method returns.
 func (d *Directory) Fd() int { return d.fd }
+
+// Depth is how many levels the directory is below the one Open gave.
+func (d *Directory) Depth() int { return d.depth }
 
 // Close frees the handle. The directories entered from it stay open.
 func (d *Directory) Close() error {

@@ -30,7 +30,7 @@ func (d *Directory) Enter(name string) (*Directory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open directory: %w", err)
 	}
-	return &Directory{name: name, parent: d, fd: fd, tree: d.tree}, nil
+	return &Directory{name: name, parent: d, depth: d.depth + 1, fd: fd, tree: d.tree}, nil
 }
 
 // openChecked is what Enter does where there is no openat2: O_NOFOLLOW keeps

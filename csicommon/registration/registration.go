@@ -128,7 +128,7 @@ func (r *Registration) listenAgain(ctx context.Context) *net.UnixListener {
 	return nil
 }
 
-// serve answers on one socket until its file disappears or ctx ends.
+// serve answers on one socket until its file is no longer there or ctx ends.
 func (r *Registration) serve(ctx context.Context, listener *net.UnixListener) error {
 	// Closing must not unlink: by then the path may be a successor's socket.
 	listener.SetUnlinkOnClose(false)
@@ -138,17 +138,19 @@ func (r *Registration) serve(ctx context.Context, listener *net.UnixListener) er
 	}
 	r.setState(errNotAsked)
 	r.config.Log.Info("offering registration to the kubelet", "socket", r.socket, "kubelet-dials", r.endpoint)
-	grpcServer := grpc.NewServer()
+	// Waiting for handlers keeps a late verdict from overwriting a later state.
+	grpcServer := grpc.NewServer(grpc.ConnectionTimeout(server.HandshakeTimeout), grpc.WaitForHandlers(true))
 	api.RegisterRegistrationServer(grpcServer, r)
 	served := make(chan error, 1)
 	go func() { served <- grpcServer.Serve(listener) }()
 	r.waitWhileThere(ctx, own)
-	grpcServer.Stop()
-	err = <-served
+	// Before the listener is closed: only while it is open is its inode's number
+	// no other file's.
 	if now, statErr := os.Lstat(r.socket); statErr == nil && os.SameFile(own, now) {
-		err = errors.Join(err, os.Remove(r.socket))
+		err = os.Remove(r.socket)
 	}
-	return err
+	grpcServer.Stop()
+	return errors.Join(err, <-served)
 }
 
 func (r *Registration) setState(state error) {
@@ -157,13 +159,13 @@ func (r *Registration) setState(state error) {
 	r.state = state
 }
 
-// waitWhileThere returns when the socket file is gone or ctx has ended. A file
-// that is another socket belongs to a second process of this plugin; it is left
-// alone, and this one offers itself again when that one is gone.
+// waitWhileThere returns when ctx has ended or the kubelet can no longer reach
+// this socket by its path. What to do about something that stands in its place is
+// Listen's to say: a stale socket is replaced, anything else is an error until it
+// is gone.
 func (r *Registration) waitWhileThere(ctx context.Context, own fs.FileInfo) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	replaced := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -171,13 +173,16 @@ func (r *Registration) waitWhileThere(ctx context.Context, own fs.FileInfo) {
 		case <-ticker.C:
 		}
 		now, err := os.Lstat(r.socket)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			r.config.Log.Warn("the registration socket disappeared, making it again", "socket", r.socket)
 			return
-		}
-		if isOther := err == nil && !os.SameFile(own, now); isOther != replaced {
-			replaced = isOther
-			r.config.Log.Warn("another process offers registration in this plugin's place", "socket", r.socket)
+		case err != nil:
+			r.config.Log.Warn("the registration socket cannot be looked at, making it again", "socket", r.socket, "error", err)
+			return
+		case !os.SameFile(own, now):
+			r.config.Log.Warn("something else took the registration socket's place, making it again", "socket", r.socket)
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"liken.sh/csicommon/csitest/kubelet"
@@ -123,6 +125,155 @@ func TestTheSocketIsMadeAgain(t *testing.T) {
 	defer again.Close()
 	if err := r.Registered(); err != nil {
 		t.Errorf("Registered = %v", err)
+	}
+}
+
+// stale leaves a socket that a killed process would.
+func stale(t *testing.T, path string) {
+	t.Helper()
+	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead.SetUnlinkOnClose(false)
+	_ = dead.Close()
+}
+
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for: %s", what)
+		}
+	}
+}
+
+// replace puts what make makes in the socket's place in one step, as a rename
+// does, so that the socket is never seen missing.
+func replace(t *testing.T, socket string, make func(path string)) {
+	t.Helper()
+	aside := filepath.Join(filepath.Dir(socket), "aside")
+	make(aside)
+	if err := unix.Renameat2(unix.AT_FDCWD, aside, unix.AT_FDCWD, socket, unix.RENAME_EXCHANGE); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(aside); err != nil { // the plugin's own socket
+		t.Fatal(err)
+	}
+}
+
+func TestAStaleSocketInItsPlaceIsReplaced(t *testing.T) {
+	t.Parallel()
+	root, r, _ := start(t, &node{})
+	first, err := kubelet.Register(within(t), root, driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	replace(t, socketOf(root), func(path string) { stale(t, path) })
+	waitFor(t, "the plugin to answer at its path", func() bool {
+		conn, err := net.Dial("unix", socketOf(root))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	again, err := kubelet.Register(within(t), root, driver)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if err := r.Registered(); err != nil {
+		t.Errorf("Registered = %v", err)
+	}
+}
+
+// What is not the plugin's to remove makes it unready, by name, until it is gone.
+func TestAnotherInItsPlace(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		make func(t *testing.T, path string)
+		says string
+	}{
+		{"file", func(t *testing.T, path string) {
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a socket"},
+		{"directory", func(t *testing.T, path string) {
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a socket"},
+		{"symlink", func(t *testing.T, path string) {
+			if err := os.Symlink("nowhere", path); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a socket"},
+		{"live socket", func(t *testing.T, path string) {
+			live, err := net.Listen("unix", path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			live.(*net.UnixListener).SetUnlinkOnClose(false)
+			t.Cleanup(func() { _ = live.Close() })
+		}, "another process is serving"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			root, r, _ := start(t, &node{})
+			first, err := kubelet.Register(within(t), root, driver)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = first.Close()
+			replace(t, socketOf(root), func(path string) { row.make(t, path) })
+			waitFor(t, "an error", func() bool { return r.Refused() != nil })
+			if err := r.Registered(); !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), socketOf(root)) {
+				t.Errorf("Registered = %v, want it to say that %q %s", err, socketOf(root), row.says)
+			}
+			if err := os.Remove(socketOf(root)); err != nil {
+				t.Fatal(err) // the plugin must not have removed it
+			}
+			again, err := kubelet.Register(within(t), root, driver)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if err := r.Registered(); err != nil {
+				t.Errorf("Registered = %v after the way was free", err)
+			}
+		})
+	}
+}
+
+func TestStopDoesNotWaitForASilentClient(t *testing.T) {
+	t.Parallel()
+	root, _, stop := start(t, &node{})
+	first, err := kubelet.Register(within(t), root, driver) // the socket is there
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close()
+	silent, err := net.Dial("unix", socketOf(root))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	second, err := kubelet.Register(within(t), root, driver) // and the client before it is accepted
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = second.Close()
+	stopped := make(chan struct{})
+	go func() { stop(); close(stopped) }()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second):
+		t.Error("a client that only connected holds up the stop")
+	}
+	if _, err := os.Lstat(socketOf(root)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket is still there after the stop: %v", err)
 	}
 }
 

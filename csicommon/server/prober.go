@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
@@ -17,7 +18,13 @@ var ErrNotReady = errors.New("the plugin is not ready")
 // would. It dials anew each time: a connection that is kept would still answer
 // after the socket file is gone, when nobody else can reach the plugin any more.
 func Probe(ctx context.Context, socketPath string) (err error) {
-	conn, err := grpc.NewClient("unix://"+socketPath, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	// The path is no part of the target: gRPC reads a target as a URL, and would
+	// look for another file where the path has a % or a #.
+	conn, err := grpc.NewClient("passthrough:///localhost",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socketPath)
+		}))
 	if err != nil {
 		return fmt.Errorf("make a client of %q: %w", socketPath, err)
 	}

@@ -13,11 +13,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
 )
+
+// HandshakeTimeout is how long a client may take, once connected, to say that it
+// speaks HTTP/2. Every client of a unix socket does so at once; gRPC's own bound
+// of two minutes would hold up a stop, which waits for handshakes.
+const HandshakeTimeout = 3 * time.Second
+
+// goodbyeTimeout is how long clients may take to read the last answers and close
+// their connections, after the last call is done.
+const goodbyeTimeout = 2 * time.Second
 
 // Config is what a driver brings to its server. Every field but Capabilities is
 // required.
@@ -42,8 +52,9 @@ type Config struct {
 
 // Server is one CSI endpoint.
 type Server struct {
-	grpc *grpc.Server
-	log  *slog.Logger
+	grpc  *grpc.Server
+	calls *calls
+	log   *slog.Logger
 }
 
 // New makes a server that is not yet listening.
@@ -52,9 +63,13 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	running := newCalls()
 	s := &Server{
-		grpc: grpc.NewServer(grpc.UnaryInterceptor(observe.intercept)),
-		log:  config.Log,
+		grpc: grpc.NewServer(
+			grpc.ChainUnaryInterceptor(observe.intercept, running.intercept),
+			grpc.ConnectionTimeout(HandshakeTimeout)),
+		calls: running,
+		log:   config.Log,
 	}
 	csi.RegisterIdentityServer(s.grpc, &identity{config: config})
 	config.Register(s.grpc)
@@ -62,12 +77,12 @@ func New(config Config) (*Server, error) {
 }
 
 // Serve answers calls on listener until ctx ends; then it takes no new call,
-// finishes the running ones and returns nil. It owns the listener.
+// finishes the running ones however long they take, and returns nil. It owns the
+// listener and can be called once.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		s.log.Info("finishing running calls")
-		s.grpc.GracefulStop()
+		s.stop()
 		close(stopped)
 	})
 	err := s.grpc.Serve(listener)
@@ -78,4 +93,24 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("serve CSI on %s: %w", listener.Addr(), err)
 	}
 	return nil
+}
+
+// stop waits for running calls without a bound, but for clients only for a
+// moment: one that never sends the rest of its request has no call to lose.
+func (s *Server) stop() {
+	s.log.Info("finishing running calls")
+	done := s.calls.end()
+	graceful := make(chan struct{})
+	go func() {
+		s.grpc.GracefulStop()
+		close(graceful)
+	}()
+	<-done
+	select {
+	case <-graceful:
+	case <-time.After(goodbyeTimeout):
+		s.log.Warn("cutting off clients that keep their connection without a call")
+		s.grpc.Stop()
+		<-graceful // it also waits until the last call is in the log
+	}
 }

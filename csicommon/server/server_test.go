@@ -72,7 +72,12 @@ type fixture struct {
 
 func start(t *testing.T, n *node, ready func(context.Context) error) *fixture {
 	t.Helper()
-	f := &fixture{socket: filepath.Join(t.TempDir(), "csi.sock"), log: &logBuffer{}, served: make(chan error, 1)}
+	return startAt(t, filepath.Join(t.TempDir(), "csi.sock"), n, ready)
+}
+
+func startAt(t *testing.T, socket string, n *node, ready func(context.Context) error) *fixture {
+	t.Helper()
+	f := &fixture{socket: socket, log: &logBuffer{}, served: make(chan error, 1)}
 	log := slog.New(slog.NewTextHandler(f.log, nil))
 	var err error
 	if f.metrics, err = telemetry.New(t.Context(), telemetry.Config{Service: "test.liken.sh", Log: log}); err != nil {
@@ -94,7 +99,8 @@ func start(t *testing.T, n *node, ready func(context.Context) error) *fixture {
 	f.stop = stop
 	go func() { f.served <- s.Serve(ctx, listener) }()
 	t.Cleanup(stop)
-	f.conn, err = grpc.NewClient("unix://"+f.socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	dial := func(context.Context, string) (net.Conn, error) { return net.Dial("unix", f.socket) }
+	f.conn, err = grpc.NewClient("passthrough:///csi", grpc.WithContextDialer(dial), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}

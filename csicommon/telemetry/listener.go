@@ -10,11 +10,17 @@ import (
 	"time"
 )
 
-// Bounds of the HTTP listener: it is meant for a kubelet and a scraper, and a
-// client that sends nothing must not hold a connection for ever.
+// Bounds of the HTTP listener: it is meant for a kubelet and a scraper, and
+// whoever else connects must not cost the plugin memory. An answer may take
+// longer than a check or a scrape does, or those would be cut off unanswered.
 const (
+	maxConnections    = 64
+	maxHeaderBytes    = 8 << 10
 	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 10 * time.Second
 	checkTimeout      = 5 * time.Second
+	writeTimeout      = scrapeTimeout + 10*time.Second
+	idleTimeout       = 30 * time.Second
 	shutdownTimeout   = 2 * time.Second
 )
 
@@ -40,10 +46,20 @@ func Listen(address string, metrics http.Handler, healthz, readyz Check) (*Liste
 	mux.Handle("GET /metrics", metrics)
 	mux.Handle("GET /healthz", healthz)
 	mux.Handle("GET /readyz", readyz)
-	return &Listener{
-		listener: listener,
-		server:   &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout},
-	}, nil
+	return &Listener{listener: listener, server: newServer(mux)}, nil
+}
+
+func newServer(handler http.Handler) *http.Server {
+	open := &connections{limit: maxConnections}
+	return &http.Server{
+		Handler:           handler,
+		ConnState:         open.track,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+	}
 }
 
 // Address is the one bound, with the port the kernel chose for port 0.

@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -33,6 +34,13 @@ import (
 // noLimit lifts the SDK's default of 2,000 attribute sets an instrument: a
 // volume beyond it would vanish into an overflow series.
 const noLimit = 0
+
+// Bounds of scrapes: more than a pair of Prometheus servers and a person ask for
+// at once, and Prometheus's own default of how long it waits.
+const (
+	maxScrapes    = 4
+	scrapeTimeout = 10 * time.Second
+)
 
 // Config says who measures and where to push.
 type Config struct {
@@ -123,9 +131,10 @@ func pushOptions(endpoint string) ([]otlpmetricgrpc.Option, error) {
 // Meter makes instruments.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }
 
-// Handler answers a Prometheus scrape.
+// Handler answers a Prometheus scrape, and 503 when too many run or a figure
+// takes too long to find out.
 func (t *Telemetry) Handler() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout})
 }
 
 // Shutdown pushes what is pending over OTLP, for a moment only, and stops: a

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -84,6 +86,56 @@ func TestAScrapeShowsNamesAsWritten(t *testing.T) {
 	if _, body := get(t, "http://"+listener.Address()+"/metrics"); strings.Count(body, "\ntest_copy_bytes{volume=") != 1 {
 		t.Error("series of volumes that are gone are still exposed")
 	}
+}
+
+// stuckTelemetry has a figure that cannot be found out before release is closed.
+func stuckTelemetry(t *testing.T) (tel *telemetry.Telemetry, release chan struct{}) {
+	t.Helper()
+	tel, release = newTelemetry(t, ""), make(chan struct{})
+	_, err := tel.Meter().Int64ObservableGauge("test_free_bytes", metric.WithInt64Callback(
+		func(context.Context, metric.Int64Observer) error { <-release; return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tel, release
+}
+
+func TestScrapesAreBounded(t *testing.T) {
+	tel, release := stuckTelemetry(t)
+	scrape, answers := tel.Handler(), make(chan int)
+	const scrapes = 20
+	var scraping sync.WaitGroup
+	for range scrapes {
+		scraping.Go(func() {
+			answer := httptest.NewRecorder()
+			scrape.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			answers <- answer.Code
+		})
+	}
+	for range scrapes - 4 { // four may run
+		if code := <-answers; code != http.StatusServiceUnavailable {
+			t.Errorf("a scrape beyond the bound was answered %d", code)
+		}
+	}
+	close(release)
+	go func() { scraping.Wait(); close(answers) }()
+	for code := range answers {
+		if code != http.StatusOK {
+			t.Errorf("a scrape within the bound was answered %d", code)
+		}
+	}
+}
+
+func TestAStuckFigureEndsTheScrape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tel, release := stuckTelemetry(t)
+		start, answer := time.Now(), httptest.NewRecorder()
+		tel.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		if took := time.Since(start); answer.Code != http.StatusServiceUnavailable || took > 10*time.Second {
+			t.Errorf("answered %d after %v", answer.Code, took)
+		}
+		close(release)
+	})
 }
 
 func healthy(context.Context) error { return nil }

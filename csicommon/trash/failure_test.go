@@ -37,7 +37,7 @@ func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 	check(t, os.Mkdir(filepath.Join(p.path, "w"), 0o755))
 	check(t, p.Bin.Put(p.dir, "v"))
 	check(t, p.Bin.Put(p.dir, "w"))
-	at, err := filepath.Glob(p.bin + "/*/v")
+	at, err := filepath.Glob(p.bin + "/.*/v")
 	check(t, err)
 	t.Cleanup(func() {
 		for _, name := range []string{"kept/f", "shut"} {
@@ -85,7 +85,7 @@ func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 }
 
 func TestRetriesBecomeRare(t *testing.T) {
-	it := &item{wrapper: "w"}
+	it := &item{entry: "w"}
 	var lines lines
 	var delays []time.Duration
 	for range 10 {
@@ -98,7 +98,7 @@ func TestRetriesBecomeRare(t *testing.T) {
 }
 
 func TestManyFailuresMakeFewLines(t *testing.T) {
-	it := &item{wrapper: "w"}
+	it := &item{entry: "w"}
 	var lines lines
 	for range 3 {
 		var failures failures
@@ -123,7 +123,7 @@ func TestMountsAreLeft(t *testing.T) {
 	}
 	write(t, filepath.Join(p.path, "v/file"), 0)
 	check(t, p.Bin.Put(p.dir, "v"))
-	at, err := filepath.Glob(p.bin + "/*/v")
+	at, err := filepath.Glob(p.bin + "/.*/v")
 	check(t, err)
 	names := []string{"a/bind", "tmpfs", "file"}
 	check(t, unix.Mount(outside, filepath.Join(at[0], "a/bind"), "", unix.MS_BIND, ""))

@@ -101,7 +101,11 @@ const killedStore = "LIKEN_TEST_TRASH_STORE"
 // beKilled puts everything in the store into the bin, deletes it, and then
 // waits for the end.
 func beKilled(store string) {
-	bin, err := Open(Config{Dir: filepath.Join(store, "bin"), Log: slog.New(slog.DiscardHandler)})
+	at, err := os.Open(filepath.Join(store, "bin"))
+	if err != nil {
+		panic(err)
+	}
+	bin, err := Open(Config{Dir: at, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}

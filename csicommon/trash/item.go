@@ -18,11 +18,11 @@ const (
 )
 
 // item is one entry of the bin. Only Run's goroutine reads what is below
-// wrapper.
+// entry.
 type item struct {
-	wrapper string
+	entry string
 
-	name   string // What was put; the wrapper's when it is something else.
+	name   string // What was put.
 	made   time.Time
 	bytes  int64
 	inodes int64
@@ -37,24 +37,42 @@ func (i *item) identify(bin *descent.Directory) error {
 	if i.name != "" {
 		return nil
 	}
-	wrapper, err := bin.Enter(i.wrapper)
-	if err != nil {
-		return nil // What is wrong with it, deleting it meets and reports.
+	dir, name, err := i.find(bin)
+	if err != nil || name == "" {
+		return err
 	}
-	defer wrapper.Close()
+	stat, err := dir.Stat(name)
+	if dir != bin {
+		err = errors.Join(err, dir.Close())
+	}
+	if descent.Vanished(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	i.name, i.made = original(name), stat.Made
+	return nil
+}
+
+// find gives the directory that the item is in, opened unless it is the bin, and
+// its name there; no name when there is nothing.
+func (i *item) find(bin *descent.Directory) (*descent.Directory, string, error) {
+	if !isWrapper(i.entry) {
+		return bin, i.entry, nil
+	}
+	wrapper, err := bin.Enter(i.entry)
+	if err != nil {
+		return nil, "", nil //nolint:nilerr // What is wrong with it, deleting it meets and reports.
+	}
 	name, err := wrapper.Next()
 	if errors.Is(err, descent.ErrEnd) {
-		return nil // Killed before something came into it, or after it was deleted.
+		err = nil // Killed before something came into it, or after it was deleted.
 	}
-	if err != nil {
-		return err
+	if err != nil || name == "" {
+		return nil, "", errors.Join(err, wrapper.Close())
 	}
-	stat, err := wrapper.Stat(name)
-	if err != nil {
-		return err
-	}
-	i.name, i.made = name, stat.Made
-	return nil
+	return wrapper, name, nil
 }
 
 // freed counts what was deleted. Blocks are freed with the last name of an
@@ -87,7 +105,7 @@ func (i *item) failed(log *slog.Logger, failures *failures) {
 
 func (i *item) title() string {
 	if i.name == "" {
-		return i.wrapper
+		return i.entry
 	}
 	return i.name
 }

@@ -10,11 +10,19 @@ import (
 	"liken.sh/csicommon/descent"
 )
 
+// deepest is how many levels below the bin a directory is entered. What a
+// descent remembers grows with each level, by some 400 bytes at most, and nothing
+// bounds how deep an application makes its tree; so what lies deeper is moved up
+// to the item's top first.
+const deepest = 4096
+
 // pass is the visitor that deletes what it meets and notes what it cannot.
 type pass struct {
 	item     *item
 	pace     *descent.Pace
+	top      int // The handle of the item's uppermost directory.
 	deleted  int
+	raised   int
 	failures failures
 }
 
@@ -40,7 +48,11 @@ func (p *pass) Entry(ctx context.Context, dir *descent.Directory, name string) (
 	}
 	err = unix.Unlinkat(dir.Fd(), name, unix.AT_REMOVEDIR)
 	if err == nil {
-		p.count(stat)
+		p.count(dir, name, stat)
+		return false, nil
+	}
+	if dir.Depth() >= deepest {
+		p.raise(dir, name)
 		return false, nil
 	}
 	// Also when it is not that it is not empty: what is in it may be
@@ -57,6 +69,19 @@ func (p *pass) Leave(dir *descent.Directory, name string) error {
 	return nil
 }
 
+// raise moves the directory name to the item's top, where this pass or the next
+// one finds it. A rename follows no link either and leaves a mount where it is,
+// whatever name has become.
+func (p *pass) raise(dir *descent.Directory, name string) {
+	err := unix.Renameat(dir.Fd(), name, p.top, bareName(p.item.name))
+	switch {
+	case err == nil:
+		p.raised++
+	case !descent.Vanished(err):
+		p.fail(dir.Path(name), fmt.Errorf("move it up from a depth of %d: %w", deepest, err))
+	}
+}
+
 // Unreadable notes a directory that cannot be gone through.
 func (p *pass) Unreadable(path string, err error) error {
 	p.fail(path, err)
@@ -69,7 +94,7 @@ func (p *pass) unlink(dir *descent.Directory, name string, stat descent.Stat, fl
 	err := unix.Unlinkat(dir.Fd(), name, flags)
 	switch {
 	case err == nil:
-		p.count(stat)
+		p.count(dir, name, stat)
 	case errors.Is(err, unix.ENOTEMPTY), errors.Is(err, unix.EEXIST):
 		// Not a fault of its own: what is left in it was noted, or was added
 		// meanwhile and is the next pass's.
@@ -80,9 +105,11 @@ func (p *pass) unlink(dir *descent.Directory, name string, stat descent.Stat, fl
 	}
 }
 
-func (p *pass) count(stat descent.Stat) {
+func (p *pass) count(dir *descent.Directory, name string, stat descent.Stat) {
 	p.deleted++
-	p.item.freed(stat)
+	if dir.Depth() > 0 || !isWrapper(name) { // A wrapper is the bin's, not the item's.
+		p.item.freed(stat)
+	}
 }
 
 func (p *pass) fail(path string, err error) {

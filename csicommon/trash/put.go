@@ -1,13 +1,11 @@
 package trash
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,12 +14,13 @@ import (
 // taking it for the empty rest of an item.
 const attempts = 5
 
-// Put moves name in dir into the bin, whatever it is, and wakes Run. When it
-// returns nil that is on the disk; an error after the move (of fsync) leaves
-// the item in the bin. The error wraps fs.ErrNotExist when there is no such
-// name, unix.EBUSY when it is the place of a mount, fs.ErrInvalid when it is
-// not a name, unix.EXDEV when the bin is on another mount. dir stays the
-// caller's.
+// Put moves name in dir into the bin, whatever it is, and wakes Run. An error
+// means that it was not moved: it wraps fs.ErrNotExist when there is no such
+// name, unix.EBUSY when it is the place of a mount, fs.ErrInvalid when it is not
+// a name, unix.EXDEV when the bin is on another mount. dir stays the caller's.
+// When nil is returned the move is on the disk too, but for one whose fsync
+// failed: that is logged and no error, since the item is in the bin and trying
+// again would find nothing; a crash of the node may then bring it back.
 //
 // An item is bin/<wrapper>/<name>: a name can be as long as a name may be, so
 // nothing can be added to it, and a wrapper tells two of one name apart. The
@@ -32,19 +31,28 @@ func (b *Bin) Put(dir *os.File, name string) error {
 		return fmt.Errorf("put %q into the trash: not the name of one directory entry: %w", name, fs.ErrInvalid)
 	}
 	wrapper, err := b.place(dir, name)
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		// A disk without a free inode or block is what deleting is wanted for.
+		wrapper, err = nil, b.placeBare(dir, name)
+	}
 	if err != nil {
 		return fmt.Errorf("put %q into the trash: %w", name, err)
 	}
-	defer wrapper.Close()
 	select {
 	case b.wake <- struct{}{}:
 	default: // Run is about to look anyway.
 	}
 	// The new place before the old one: a crash in between must not lose the
 	// item, which would use up the disk for ever.
-	for _, changed := range []*os.File{wrapper, b.dir, dir} {
-		if err := syncDir(changed); err != nil {
-			return fmt.Errorf("put %q into the trash: it was moved, but perhaps not durably: %w", name, err)
+	changed := []*os.File{b.dir, dir}
+	if wrapper != nil {
+		defer wrapper.Close()
+		changed = append([]*os.File{wrapper}, changed...)
+	}
+	for _, changed := range changed {
+		if err := b.sync(changed); err != nil {
+			b.log.Warn("a removed directory is in the trash, but perhaps not durably", "volume", name, "error", err)
+			break
 		}
 	}
 	return nil
@@ -58,20 +66,18 @@ func (b *Bin) place(dir *os.File, name string) (*os.File, error) {
 		if err := removable(dir, name); err != nil {
 			return nil, err
 		}
-		id := fmt.Sprintf("%019d-%s", time.Now().UnixNano(), rand.Text())
-		wrapper, err := b.wrap(id)
+		entry := newWrapper()
+		wrapper, err := b.wrap(entry)
 		if err != nil {
 			return nil, err
 		}
 		err = unix.Renameat(int(dir.Fd()), name, int(wrapper.Fd()), name)
 		if err == nil {
-			b.mu.Lock()
-			b.items[id] = &item{wrapper: id}
-			b.mu.Unlock()
+			b.add(&item{entry: entry})
 			return wrapper, nil
 		}
 		_ = wrapper.Close()
-		_ = unix.Unlinkat(int(b.dir.Fd()), id, unix.AT_REMOVEDIR) // Else Run does it.
+		_ = unix.Unlinkat(int(b.dir.Fd()), entry, unix.AT_REMOVEDIR) // Else Run does it.
 		if errors.Is(err, unix.ENOENT) && attempt < attempts {
 			continue
 		}
@@ -82,15 +88,31 @@ func (b *Bin) place(dir *os.File, name string) (*os.File, error) {
 	}
 }
 
-func (b *Bin) wrap(id string) (*os.File, error) {
-	if err := unix.Mkdirat(int(b.dir.Fd()), id, 0o700); err != nil {
-		return nil, fmt.Errorf("make %q: %w", id, err)
+// placeBare moves name into the bin without a wrapper, which takes no inode and
+// no block. Its new name is like no other, so the rename replaces nothing and
+// need not ask for that with RENAME_NOREPLACE, which not every file system knows.
+func (b *Bin) placeBare(dir *os.File, name string) error {
+	b.placing.Lock()
+	defer b.placing.Unlock()
+	entry := bareName(name)
+	if err := unix.Renameat(int(dir.Fd()), name, int(b.dir.Fd()), entry); err != nil {
+		return fmt.Errorf("move it while the disk is full: %w", err)
 	}
-	fd, err := unix.Openat(int(b.dir.Fd()), id, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open %q: %w", id, err)
+	b.add(&item{entry: entry})
+	return nil
+}
+
+func (b *Bin) add(it *item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items[it.entry] = it
+}
+
+func (b *Bin) wrap(entry string) (*os.File, error) {
+	if err := unix.Mkdirat(int(b.dir.Fd()), entry, 0o700); err != nil {
+		return nil, fmt.Errorf("make %q: %w", entry, err)
 	}
-	return os.NewFile(uintptr(fd), id), nil
+	return openDirAt(b.dir, entry, entry)
 }
 
 // removable says why name cannot be moved, where the kernel's own error would
@@ -109,13 +131,30 @@ func removable(dir *os.File, name string) error {
 
 // syncDir makes the entries of dir durable, also when dir is an O_PATH handle.
 func syncDir(dir *os.File) error {
-	fd, err := unix.Openat(int(dir.Fd()), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	again, err := reopen(dir)
 	if err != nil {
-		return fmt.Errorf("open %q: %w", dir.Name(), err)
+		return err
 	}
-	defer unix.Close(fd)
-	if err := unix.Fsync(fd); err != nil {
-		return fmt.Errorf("sync %q: %w", dir.Name(), err)
+	defer again.Close()
+	return again.Sync()
+}
+
+// reopen opens the directory that dir is, which may be an O_PATH handle, for
+// reading.
+func reopen(dir *os.File) (*os.File, error) {
+	return openDirAt(dir, ".", dir.Name())
+}
+
+// openDirAt opens the directory name in parent, never what a link leads to.
+// path is for errors.
+func openDirAt(parent *os.File, name, path string) (*os.File, error) {
+	for {
+		fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, unix.EINTR): // FUSE and NFS give it for the runtime's own signals.
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
 	}
-	return nil
 }

@@ -62,7 +62,7 @@ func (b *Bin) due() []*item {
 			due = append(due, it)
 		}
 	}
-	slices.SortFunc(due, func(x, y *item) int { return strings.Compare(x.wrapper, y.wrapper) })
+	slices.SortFunc(due, func(x, y *item) int { return strings.Compare(x.entry, y.entry) })
 	return due
 }
 
@@ -92,14 +92,23 @@ func (b *Bin) attempt(ctx context.Context, it *item) {
 		if err != nil {
 			pass.failures.add(err)
 		}
-		if pass.deleted == 0 || round == passes {
+		switch {
+		case pass.raised > 0 && round >= passes:
+			// There is a way to go in a tree that deep, which is no failure: once
+			// more around, after the others.
+			select {
+			case b.wake <- struct{}{}:
+			default:
+			}
+			return
+		case pass.raised == 0 && (pass.deleted == 0 || round >= passes):
 			it.failed(b.log, &pass.failures)
 			return
 		}
 	}
 }
 
-// pass goes through the item once. The wrapper is gone when it returns nil and
+// pass goes through the item once. The entry is gone when it returns nil and
 // noted no failure.
 func (b *Bin) pass(ctx context.Context, pass *pass) error {
 	bin, err := descent.Open(b.dir)
@@ -109,50 +118,56 @@ func (b *Bin) pass(ctx context.Context, pass *pass) error {
 	defer bin.Close()
 	it := pass.item
 	if err := it.identify(bin); err != nil {
-		return fmt.Errorf("read %q: %w", it.wrapper, err)
+		return fmt.Errorf("read %q: %w", it.entry, err)
 	}
-	wrapper, err := bin.Enter(it.wrapper)
-	if errors.Is(err, unix.ENOENT) {
-		return nil
+	enter, err := pass.Entry(ctx, bin, it.entry)
+	if err == nil && enter {
+		err = walk(ctx, bin, pass)
 	}
-	if descent.Vanished(err) {
-		return b.unwrapped(bin, it)
-	}
-	if err != nil {
-		return fmt.Errorf("open %q: %w", it.wrapper, err)
-	}
-	if err := descent.Walk(ctx, wrapper, pass); err != nil {
+	if err != nil || pass.failures.count > 0 {
 		return err
 	}
-	if pass.failures.count > 0 {
-		return nil
-	}
-	err = unix.Unlinkat(bin.Fd(), it.wrapper, unix.AT_REMOVEDIR)
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("remove %q: %w", it.wrapper, err)
-	}
-	return nil
+	return gone(bin, it.entry)
 }
 
-// unwrapped deletes what somebody put into the bin by hand.
-func (b *Bin) unwrapped(bin *descent.Directory, it *item) error {
-	stat, err := bin.Stat(it.wrapper)
-	if err == nil {
-		err = unix.Unlinkat(bin.Fd(), it.wrapper, 0)
+// walk deletes what is in the item's uppermost directory.
+func walk(ctx context.Context, bin *descent.Directory, pass *pass) error {
+	top, err := bin.Enter(pass.item.entry)
+	if descent.Vanished(err) {
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("delete %q: %w", it.wrapper, err)
+		return fmt.Errorf("open %q: %w", pass.item.entry, err)
 	}
-	it.name, it.made = it.wrapper, stat.Made
-	it.freed(stat)
-	return nil
+	// A handle of its own: the descent closes top while it is far below it.
+	if pass.top, err = unix.FcntlInt(uintptr(top.Fd()), unix.F_DUPFD_CLOEXEC, 0); err != nil {
+		return errors.Join(fmt.Errorf("hold %q: %w", pass.item.entry, err), top.Close())
+	}
+	defer unix.Close(pass.top)
+	if err := descent.Walk(ctx, top, pass); err != nil || pass.failures.count > 0 {
+		return err
+	}
+	return pass.Leave(bin, pass.item.entry)
+}
+
+// gone fails when there still is something in the bin that nothing is wrong
+// with: it was filled meanwhile, or not wholly read.
+func gone(bin *descent.Directory, entry string) error {
+	_, err := bin.Stat(entry)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err == nil:
+		err = unix.ENOTEMPTY
+	}
+	return fmt.Errorf("remove %q: %w", entry, err)
 }
 
 // forget drops an item that is wholly deleted and says so. An empty wrapper
 // was no item.
 func (b *Bin) forget(it *item) {
 	b.mu.Lock()
-	delete(b.items, it.wrapper)
+	delete(b.items, it.entry)
 	b.mu.Unlock()
 	if it.name == "" {
 		return

@@ -3,7 +3,8 @@
 //
 // What is in the bin was written by a hostile application, which may still
 // have it open. Deleting must NEVER follow a link, never cross a mount and
-// never touch anything outside the bin, and a directory that cannot be deleted
+// never touch anything outside the bin, never need more memory for a deeper tree
+// than for the bound below (see deepest), and a directory that cannot be deleted
 // must never keep the others from it.
 package trash
 
@@ -19,9 +20,11 @@ import (
 
 // Config is what a Bin needs.
 type Config struct {
-	// Dir is the bin: an existing directory that is used for nothing else, on
-	// the same mount as what is put into it.
-	Dir string
+	// Dir is the bin: an opened directory that is used for nothing else, on the
+	// same mount as what is put into it. It stays the caller's, who may close it
+	// after Open. It is no path, because a path that has become a link would have
+	// everything deleted that the link leads to.
+	Dir *os.File
 	Log *slog.Logger
 	// Removed, if set, is called by Run's goroutine for each item that is
 	// wholly deleted. It may be missed for an item when the process is killed.
@@ -44,16 +47,19 @@ type Bin struct {
 	removed func(Removed)
 	wake    chan struct{}
 
+	sync func(*os.File) error
+
 	// placing is held from the making of a wrapper until its item is in it, so
 	// that a scan does not take the wrapper for an empty one and remove it.
 	placing sync.Mutex
 	mu      sync.Mutex
-	items   map[string]*item // By wrapper; guarded by mu.
+	items   map[string]*item // By entry of the bin; guarded by mu.
 }
 
 // Open opens the bin and finds what an earlier process left in it.
 func Open(config Config) (*Bin, error) {
-	dir, err := os.Open(config.Dir)
+	// Opened again, since a duplicate would share the reading position.
+	dir, err := reopen(config.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("open the trash: %w", err)
 	}
@@ -62,6 +68,7 @@ func Open(config Config) (*Bin, error) {
 		log:     config.Log,
 		removed: config.Removed,
 		wake:    make(chan struct{}, 1),
+		sync:    syncDir,
 		items:   map[string]*item{},
 	}
 	if err := b.scan(); err != nil {
@@ -96,7 +103,7 @@ func (b *Bin) scan() error {
 	defer b.mu.Unlock()
 	for _, name := range names {
 		if b.items[name] == nil {
-			b.items[name] = &item{wrapper: name}
+			b.items[name] = &item{entry: name}
 		}
 	}
 	return nil

@@ -149,7 +149,7 @@ func TestRestartGoesOn(t *testing.T) {
 	tree(t, filepath.Join(p.path, "v"), outside)
 	check(t, p.Bin.Put(p.dir, "v"))
 	// What a process killed in Put leaves, and what people leave.
-	check(t, os.Mkdir(filepath.Join(p.bin, "0000000000000000001-EMPTY"), 0o700))
+	check(t, os.Mkdir(filepath.Join(p.bin, ".0000000000000000001-ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 0o700))
 	write(t, filepath.Join(p.bin, "by-hand"), 1)
 	check(t, os.Symlink(outside, filepath.Join(p.bin, "link-by-hand")))
 	tree(t, filepath.Join(p.bin, "tree-by-hand"), outside)
@@ -181,7 +181,7 @@ func TestRunStopsInTheMiddleAndLeavesTheRest(t *testing.T) {
 		write(t, filepath.Join(p.path, "v", fmt.Sprint(i)), 0)
 	}
 	check(t, p.Bin.Put(p.dir, "v"))
-	at, err := filepath.Glob(p.bin + "/*/v")
+	at, err := filepath.Glob(p.bin + "/.*/v")
 	if err != nil || len(at) != 1 {
 		t.Fatal(at, err)
 	}

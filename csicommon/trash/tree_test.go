@@ -46,8 +46,11 @@ func newPlace(t *testing.T) *place {
 // reopen stands for a restart of the process.
 func (p *place) reopen(t *testing.T) {
 	t.Helper()
+	dir, err := os.Open(p.bin)
+	check(t, err)
+	defer dir.Close() // Open has its own.
 	bin, err := Open(Config{
-		Dir: p.bin,
+		Dir: dir,
 		Log: slog.New(slog.NewTextHandler(&p.lines, nil)),
 		Removed: func(r Removed) {
 			p.mu.Lock()

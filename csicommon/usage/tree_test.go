@@ -36,7 +36,7 @@ func measuredWith(t *testing.T, top string, count *count) Usage {
 	root, err := descent.Open(dir)
 	check(t, err)
 	check(t, descent.Walk(t.Context(), root, count))
-	return count.total
+	return count.sum()
 }
 
 // du asks the tools that have always been asked.

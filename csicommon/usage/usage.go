@@ -2,24 +2,40 @@
 // keeps the result so that asking for it costs nothing.
 //
 // The directory was written by a hostile application. Measuring must NEVER
-// follow a link, never cross a mount, never change anything, and never load
-// the node: one walk at a time in the whole process, at half of one core, and
-// each volume at most once a minute.
+// follow a link, never cross a mount, never change anything, never need more
+// memory than the bounds below whatever the tree is like, and never load the
+// node: one walk at a time in the whole process (but for a few that hang in a
+// disk that does not answer), at half of one core, and each volume at most once
+// a minute.
 package usage
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"liken.sh/csicommon/descent"
+)
+
+const (
+	// linked is how many inodes with several names are remembered, at some 50
+	// bytes each, to count each once. Of further ones every name counts its share
+	// of the inode, 1/links: that is exact where all names are in the tree, and
+	// too little where some are outside.
+	linked = 100_000
+	// deepest is how many levels below its top a tree is measured: each level
+	// that a walk is in takes up to 400 bytes.
+	deepest = 10_000
 )
 
 // Usage is what the tree below a directory uses, the directory included.
 type Usage struct {
 	Bytes  int64 // Allocated blocks, not lengths; each inode once, however many names it has.
 	Inodes int64 // Each inode once.
+	// AtLeast is true when what lies deeper than 10,000 levels was left out.
+	AtLeast bool
 }
 
 // Walk measures dir, which stays the caller's. It follows no link and enters
@@ -52,7 +68,7 @@ func walk(ctx context.Context, dir *os.File, step func(context.Context) error) (
 	if err := descent.Walk(ctx, top, count); err != nil {
 		return Usage{}, err
 	}
-	return count.total, nil
+	return count.sum(), nil
 }
 
 type inode struct{ device, number uint64 }
@@ -65,6 +81,11 @@ type count struct {
 	// are still to be met; with the last one it is dropped, so that the map
 	// holds no more than the inodes it is needed for.
 	links map[inode]uint32
+	// full is set for good once links has been: an inode whose first name counted
+	// a share must not count as a whole when another one is met.
+	full bool
+	// What the shares of the others add up to.
+	sharedBytes, sharedInodes float64
 }
 
 // Entry counts name.
@@ -80,6 +101,10 @@ func (c *count) Entry(ctx context.Context, dir *descent.Directory, name string) 
 		return false, fmt.Errorf("stat %q: %w", dir.Path(name), err)
 	}
 	c.add(stat)
+	if stat.Directory && dir.Depth() >= deepest {
+		c.total.AtLeast = true
+		return false, nil
+	}
 	return stat.Directory, nil
 }
 
@@ -100,16 +125,27 @@ func (c *count) add(stat descent.Stat) {
 		key := inode{stat.Device, stat.Inode}
 		left, met := c.links[key]
 		switch {
-		case !met:
-			c.links[key] = stat.Links - 1
-		case left > 1:
+		case met && left > 1:
 			c.links[key] = left - 1
 			return
-		default:
+		case met:
 			delete(c.links, key)
 			return
+		case c.full || len(c.links) >= linked:
+			c.full = true
+			c.sharedBytes += float64(stat.Bytes) / float64(stat.Links)
+			c.sharedInodes += 1 / float64(stat.Links)
+			return
 		}
+		c.links[key] = stat.Links - 1
 	}
 	c.total.Bytes += stat.Bytes
 	c.total.Inodes++
+}
+
+func (c *count) sum() Usage {
+	total := c.total
+	total.Bytes += int64(math.Round(c.sharedBytes))
+	total.Inodes += int64(math.Round(c.sharedInodes))
+	return total
 }

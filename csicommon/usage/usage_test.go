@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/descent"
 )
 
 func TestWalkAgreesWithDu(t *testing.T) {
@@ -182,6 +183,42 @@ func TestCountForgetsLinksItHasMet(t *testing.T) {
 	counted := measuredWith(t, top, &count{step: func(context.Context) error { return nil }, links: links})
 	if counted.Inodes != 100 || len(links) != 0 {
 		t.Errorf("%d inodes, %d links still held", counted.Inodes, len(links))
+	}
+}
+
+// TestLinksInBoundedMemory: the numbers are the walk's, the files are not there,
+// since 100,000 of them take a minute to make.
+func TestLinksInBoundedMemory(t *testing.T) {
+	const inodes, links = linked + 50_000, 3
+	count := &count{links: map[inode]uint32{}}
+	for range links {
+		for i := range inodes {
+			count.add(descent.Stat{Device: 1, Inode: uint64(i), Links: links, Bytes: 512})
+			if len(count.links) > linked {
+				t.Fatalf("%d inodes are remembered", len(count.links))
+			}
+		}
+	}
+	if got := count.sum(); got != (Usage{Bytes: inodes * 512, Inodes: inodes}) {
+		t.Errorf("measured %+v, want %d inodes of 512 bytes", got, inodes)
+	}
+}
+
+func TestWalkGoesDownNoFurtherThanItsBound(t *testing.T) {
+	for _, row := range []struct {
+		levels  int
+		want    int64
+		atLeast bool
+	}{
+		{deepest, deepest + 1, false},
+		{deepest + 1, deepest + 2, true}, // Counted, but not looked into.
+		{deepest + 5, deepest + 2, true},
+	} {
+		top := t.TempDir()
+		chain(t, top, row.levels)
+		if got := measured(t, top); got.Inodes != row.want || got.AtLeast != row.atLeast {
+			t.Errorf("%d levels: %+v, want %d inodes", row.levels, got, row.want)
+		}
 	}
 }
 
