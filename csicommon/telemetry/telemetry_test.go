@@ -102,26 +102,27 @@ func stuckTelemetry(t *testing.T) (tel *telemetry.Telemetry, release chan struct
 
 func TestScrapesAreBounded(t *testing.T) {
 	tel, release := stuckTelemetry(t)
-	scrape, answers := tel.Handler(), make(chan int)
+	scrape, answers := tel.Handler(), make(chan *httptest.ResponseRecorder)
 	const scrapes = 20
 	var scraping sync.WaitGroup
 	for range scrapes {
 		scraping.Go(func() {
 			answer := httptest.NewRecorder()
 			scrape.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-			answers <- answer.Code
+			answers <- answer
 		})
 	}
 	for range scrapes - 4 { // four may run
-		if code := <-answers; code != http.StatusServiceUnavailable {
-			t.Errorf("a scrape beyond the bound was answered %d", code)
+		answer := <-answers
+		if body := answer.Body.String(); answer.Code != http.StatusServiceUnavailable || !strings.Contains(body, "concurrent") {
+			t.Errorf("a scrape beyond the bound was answered %d %q", answer.Code, body)
 		}
 	}
 	close(release)
 	go func() { scraping.Wait(); close(answers) }()
-	for code := range answers {
-		if code != http.StatusOK {
-			t.Errorf("a scrape within the bound was answered %d", code)
+	for answer := range answers {
+		if answer.Code != http.StatusOK {
+			t.Errorf("a scrape within the bound was answered %d", answer.Code)
 		}
 	}
 }
