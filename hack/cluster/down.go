@@ -66,11 +66,7 @@ func (p *program) stopThese(names []string) error {
 func waitForLink() error {
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		links, err := net.Interfaces()
-		if err != nil {
-			return fmt.Errorf("list network interfaces: %w", err)
-		}
-		if !slices.ContainsFunc(links, func(link net.Interface) bool { return link.Name == layout.HostLink }) {
+		if !hostIsConnected() {
 			return nil
 		}
 		if time.Now().After(deadline) {
@@ -78,6 +74,12 @@ func waitForLink() error {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// hostIsConnected tells whether the host has its interface.
+func hostIsConnected() bool {
+	_, err := net.InterfaceByName(layout.HostLink)
+	return err == nil
 }
 
 // mountsBelow are the mount points at or below the directory in this namespace.

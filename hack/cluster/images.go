@@ -118,8 +118,12 @@ func (p *program) images(names []string) error {
 	}
 	// Beside the archives, since it holds whole systems, for which a /tmp in memory
 	// is too small.
-	work, err := os.MkdirTemp(p.cluster.Cache, ".images-")
-	if err != nil {
+	work := filepath.Join(p.cluster.Cache, ".images-in-work")
+	// Whoever was interrupted left gigabytes. The lock says that nobody is at work.
+	if err := os.RemoveAll(work); err != nil {
+		return fmt.Errorf("make room for images: %w", err)
+	}
+	if err := os.Mkdir(work, 0o700); err != nil {
 		return fmt.Errorf("make room for images: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()

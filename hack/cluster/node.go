@@ -30,11 +30,7 @@ func (p *program) startNode(name string) error {
 		say(name + " is running")
 		return nil
 	}
-	built, err := p.build()
-	if err != nil {
-		return err
-	}
-	if err := p.boot(name, built); err != nil {
+	if err := p.boot(name); err != nil {
 		return errors.Join(err, node.Stop())
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,50 +21,65 @@ import (
 func (p *program) up() error {
 	began := time.Now()
 	missing := p.notRunning()
+	if len(missing) > 0 {
+		if err := p.makeReady(missing); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.cluster.Machines() {
+		if err := p.ensure(name, missing); err != nil {
+			return errors.Join(err, p.stopThese(missing))
+		}
+	}
 	if len(missing) == 0 {
 		say("the cluster is running")
-		p.explain()
-		return nil
+	} else {
+		say(fmt.Sprintf("the cluster is ready, after %s", time.Since(began).Round(time.Second)))
+	}
+	p.explain()
+	return nil
+}
+
+// notRunning are the machines to start. All are where control is not complete,
+// since the nodes' cables end in it and went with it.
+func (p *program) notRunning() []string {
+	var names []string
+	for _, name := range p.cluster.Machines() {
+		_, running := p.machine(name).PID()
+		if name == layout.Control && (!running || !hostIsConnected()) {
+			return p.cluster.Machines()
+		}
+		if !running {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// makeReady sees to all that has to be there before a machine starts.
+func (p *program) makeReady(missing []string) error {
+	if err := p.stopThese(missing); err != nil {
+		return err
 	}
 	if err := p.preflight(); err != nil {
 		return err
 	}
-	built, err := p.build()
-	if err != nil {
+	if _, err := p.build(); err != nil {
 		return err
 	}
 	if err := p.buildSystemImages(); err != nil {
 		return err
 	}
-	// The nodes' cables end in the control machine, and went with it.
-	if missing[0] == layout.Control {
-		missing = p.cluster.Machines()
-		if err := p.stopAll(); err != nil {
-			return err
-		}
-	}
-	if err := p.prepare(); err != nil {
-		return err
-	}
-	for _, name := range missing {
-		say("starting " + name)
-		if err := p.boot(name, built); err != nil {
-			return errors.Join(err, p.stopThese(missing))
-		}
-	}
-	say(fmt.Sprintf("the cluster is ready, after %s", time.Since(began).Round(time.Second)))
-	p.explain()
-	return nil
+	return p.prepare()
 }
 
-func (p *program) notRunning() []string {
-	var names []string
-	for _, name := range p.cluster.Machines() {
-		if _, running := p.machine(name).PID(); !running {
-			names = append(names, name)
-		}
+// ensure starts the machine where it is missing, and waits until it does its work.
+func (p *program) ensure(name string, missing []string) error {
+	if !slices.Contains(missing, name) {
+		return p.settle(name)
 	}
-	return names
+	say("starting " + name)
+	return p.boot(name)
 }
 
 // build returns where a machine sees the programs, and where the host has them.
@@ -134,7 +150,11 @@ func write(root string, files component.Files) error {
 }
 
 // boot starts the machine and waits until it does its work.
-func (p *program) boot(name string, built map[string]string) error {
+func (p *program) boot(name string) error {
+	built, err := p.build()
+	if err != nil {
+		return err
+	}
 	m := p.machine(name)
 	spec := initd.Spec{
 		Hostname: name,
@@ -147,12 +167,19 @@ func (p *program) boot(name string, built map[string]string) error {
 		return err
 	}
 	if name == layout.Control {
-		if err := p.waitForBridge(m); err != nil {
+		if err := p.connectHost(m); err != nil {
 			return err
 		}
-		return p.waitForAPI(m)
 	}
-	return p.waitForNode(m)
+	return p.settle(name)
+}
+
+// settle waits until the machine does its work.
+func (p *program) settle(name string) error {
+	if name == layout.Control {
+		return p.waitForAPI(p.machine(name))
+	}
+	return p.waitForNode(p.machine(name))
 }
 
 // plug connects a node. The control machine has its bridge only once it has

@@ -52,8 +52,8 @@ func blame(m *machine.Machine, service string) error {
 	return m.Explain(initd.Status{Name: service})
 }
 
-// waitForBridge connects the host as soon as the control machine has a bridge.
-func (p *program) waitForBridge(control *machine.Machine) error {
+// connectHost connects the host as soon as the control machine has a bridge.
+func (p *program) connectHost(control *machine.Machine) error {
 	err := until(control, component.Etcd, "control has no network", func() error {
 		status, err := control.Status()
 		if err == nil && len(status) == 0 {

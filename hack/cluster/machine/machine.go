@@ -164,11 +164,23 @@ func kill(p process) error {
 	for time.Now().Before(deadline) {
 		now, err := observe(p.PID)
 		if errors.Is(err, errGone) || (err == nil && now != p) {
+			waitForReaper(p.PID)
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	return fmt.Errorf("process %d does not end within %s of being killed", p.PID, stopTimeout)
+}
+
+// waitForReaper gives the host's init a moment to take note of the end, so that
+// nobody finds a zombie and wonders. Where it does not, that is all there is left.
+func waitForReaper(pid int) {
+	for range 200 {
+		if syscall.Kill(pid, 0) != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // Command is a command on the machine, in all its namespaces.

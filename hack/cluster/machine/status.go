@@ -50,7 +50,7 @@ const maxStarts = 8
 // tells, or nil while it still may.
 func (m *Machine) Failure() error {
 	if _, running := m.PID(); !running {
-		return fmt.Errorf("%s ended: %s", m.Name, m.BootLog())
+		return fmt.Errorf("%s ended; the command up starts it again. It last said: %q", m.Name, m.BootLog())
 	}
 	status, err := m.Status()
 	if err != nil {

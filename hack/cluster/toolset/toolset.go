@@ -72,7 +72,7 @@ func kubernetesVersion(version string) []string {
 	}
 }
 
-// Builder builds sets.
+// Builder builds sets. One cache has one builder at a time: the caller sees to it.
 type Builder struct {
 	// Modules is the directory with one module per set.
 	Modules string
@@ -120,9 +120,12 @@ func (b Builder) Ensure(set Set) (string, error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
 	}
+	if err := b.tidy(); err != nil {
+		return "", err
+	}
 	// Beside its final name, so that a build that was interrupted is not taken for a
 	// finished one.
-	partial, err := os.MkdirTemp(b.Cache, ".building-")
+	partial, err := os.MkdirTemp(b.Cache, building+"*")
 	if err != nil {
 		return "", fmt.Errorf("make room for %s: %w", set.Name, err)
 	}
@@ -134,12 +137,26 @@ func (b Builder) Ensure(set Set) (string, error) {
 		return "", fmt.Errorf("build %s: %w", set.Name, err)
 	}
 	if err := os.Rename(partial, dir); err != nil {
-		// Somebody else was faster, with the same result.
-		if _, missing := os.Stat(dir); missing != nil {
-			return "", fmt.Errorf("keep %s: %w", set.Name, err)
-		}
+		return "", fmt.Errorf("keep %s: %w", set.Name, err)
 	}
 	return dir, nil
+}
+
+// building begins the name of what is not finished.
+const building = ".building-"
+
+// tidy deletes what a build that was interrupted left.
+func (b Builder) tidy() error {
+	left, err := filepath.Glob(filepath.Join(b.Cache, building+"*"))
+	if err != nil {
+		return fmt.Errorf("look for unfinished builds: %w", err)
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("delete an unfinished build: %w", err)
+		}
+	}
+	return nil
 }
 
 func (b Builder) build(set Set, dir string) error {

@@ -62,6 +62,9 @@ func TestEnsureBuildsOncePerVersion(t *testing.T) {
 	builder := tiny(t, "v1.0.0")
 	said := 0
 	builder.Progress = func(string) { said++ }
+	if err := os.MkdirAll(filepath.Join(builder.Cache, building+"interrupted"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	dir, err := builder.Ensure(set)
 	if err != nil {
 		t.Fatal(err)
