@@ -26,7 +26,7 @@ BENCHTIME ?= 1s
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-9s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
@@ -37,6 +37,26 @@ build: setup ## Build the drivers into bin/.
 .PHONY: demo
 demo: build ## See the per-node driver work, without a cluster; seconds, once it is built.
 	@go run ./hack/demo
+
+##@ Cluster
+
+.PHONY: cluster
+cluster: bin/cluster ## Start a two-node Kubernetes on this machine (root; the first time builds it, 15 minutes).
+	@bin/cluster up
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## Stop it and delete what it kept; what was built stays.
+	@bin/cluster down
+
+.PHONY: images
+images: bin/cluster ## Build the drivers' images, and load them into the cluster if it runs.
+	@bin/cluster images 'pernode=$(call version,pernode)'
+
+# Go knows best whether anything changed.
+.PHONY: bin/cluster
+bin/cluster:
+	@hack/setup cluster
+	@go build -o bin/cluster ./hack/cluster
 
 ##@ Check
 

@@ -1,0 +1,90 @@
+package image
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Builder builds Dockerfiles with buildah, from base images that are made here.
+type Builder struct {
+	// Storage is a directory that buildah keeps images in between builds.
+	Storage string
+	// Work is for files in between. The caller deletes it.
+	Work string
+}
+
+// Dockerfile is what is built.
+type Dockerfile struct {
+	// Path is the Dockerfile's, Context the directory it copies from.
+	Path, Context string
+	// Name is what the image is called.
+	Name string
+	// Arguments are NAME=value.
+	Arguments []string
+}
+
+// Base lets Dockerfiles start from the image in the archive, by that name.
+func (b Builder) Base(archive, name string) error {
+	info, err := os.Stat(archive)
+	if err != nil {
+		return fmt.Errorf("take over the image %s: %w", name, err)
+	}
+	// Taking over a toolchain takes a while, so a second name says which archive of
+	// that name was taken over before.
+	mark := fmt.Sprintf("localhost/base-%d-%d", info.Size(), info.ModTime().Unix())
+	if _, err := b.run("images", "--quiet", mark); err == nil {
+		return nil
+	}
+	id, err := b.run("pull", "--quiet", "oci-archive:"+archive)
+	if err != nil {
+		return err
+	}
+	_, err = b.run("tag", id, name, mark)
+	return err
+}
+
+// Build builds the image into an archive at that path.
+func (b Builder) Build(file Dockerfile, archive string) error {
+	arguments := []string{
+		// No registry is asked, and no namespace made that a container may not make.
+		"bud", "--pull=never", "--isolation=chroot",
+		"--file", file.Path, "--tag", file.Name,
+	}
+	for _, argument := range file.Arguments {
+		arguments = append(arguments, "--build-arg", argument)
+	}
+	if _, err := b.run(append(arguments, file.Context)...); err != nil {
+		return err
+	}
+	partial := filepath.Join(b.Work, filepath.Base(archive))
+	if _, err := b.run("push", "--quiet", file.Name, "oci-archive:"+partial+":"+file.Name); err != nil {
+		return err
+	}
+	if err := os.Rename(partial, archive); err != nil {
+		return fmt.Errorf("keep the image %s: %w", file.Name, err)
+	}
+	// The image of that name until now has no name any more.
+	_, err := b.run("rmi", "--prune")
+	return err
+}
+
+func (b Builder) run(arguments ...string) (string, error) {
+	caches := b.Storage + "-caches"
+	if err := os.MkdirAll(caches, 0o755); err != nil {
+		return "", fmt.Errorf("make room for buildah: %w", err)
+	}
+	command := exec.Command("buildah", append([]string{
+		"--storage-driver", "vfs", "--root", b.Storage, "--runroot", filepath.Join(b.Work, "run"),
+	}, arguments...)...)
+	// Where it keeps what a Dockerfile mounts as caches from one build to the next.
+	command.Env = append(os.Environ(), "TMPDIR="+caches)
+	var output, said bytes.Buffer
+	command.Stdout, command.Stderr = &output, &said
+	if err := command.Run(); err != nil {
+		return "", fmt.Errorf("buildah %s: %w: %s", arguments[0], err, lastLines(output.String()+said.String()))
+	}
+	return string(bytes.TrimSpace(output.Bytes())), nil
+}

@@ -1,0 +1,87 @@
+package layout
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func plan(t *testing.T) Cluster {
+	t.Helper()
+	c, err := New("/state", "/cache", "10.213.0.0/16")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestNewRefuses(t *testing.T) {
+	rows := []struct{ name, state, network, want string }{
+		{"a network that is too small", "/state", "10.213.0.0/24", "want an IPv4 /16"},
+		{"an address inside the network", "/state", "10.213.1.0/16", "want an IPv4 /16"},
+		{"IPv6", "/state", "fd00::/16", "want an IPv4 /16"},
+		{"no network", "/state", "10.213", "read the cluster's network"},
+		{"state below the working directory", "state", "10.213.0.0/16", "absolute"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := New(row.state, "/cache", row.network)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("got %v, want an error with %q", err, row.want)
+			}
+		})
+	}
+}
+
+// Two owners of one address would show as a cluster that works now and then.
+func TestAddressesDoNotMeet(t *testing.T) {
+	c := plan(t)
+	owner := map[netip.Addr]string{c.Host(): "host", c.APIService(): "API service"}
+	for _, machine := range c.Machines() {
+		address := c.Address(machine)
+		if other, taken := owner[address]; taken {
+			t.Errorf("%s has the address of %s", machine, other)
+		}
+		owner[address] = machine
+		if !c.Network.Contains(address) {
+			t.Errorf("%s is at %s, outside %s", machine, address, c.Network)
+		}
+	}
+	ranges := []netip.Prefix{netip.PrefixFrom(c.Address(Control), 24).Masked(), c.Services()}
+	for _, node := range c.Nodes() {
+		ranges = append(ranges, c.Pods(node))
+	}
+	for i, a := range ranges {
+		for _, b := range ranges[i+1:] {
+			if a.Overlaps(b) {
+				t.Errorf("%s and %s overlap", a, b)
+			}
+		}
+	}
+	if !c.Services().Contains(c.APIService()) {
+		t.Errorf("the API service %s is outside %s", c.APIService(), c.Services())
+	}
+}
+
+// The kernel refuses interface names from 16 bytes on.
+func TestInterfaceNamesFit(t *testing.T) {
+	for _, name := range append(plan(t).Machines(), HostLink, bridge, uplink) {
+		if len(name) > 15 {
+			t.Errorf("%q is too long for an interface", name)
+		}
+	}
+}
+
+func TestControlRoutesEveryNodesPods(t *testing.T) {
+	c := plan(t)
+	for _, node := range c.Nodes() {
+		want := "ip route add " + c.Pods(node).String() + " via " + c.Address(node).String()
+		found := false
+		for _, command := range c.OnBoot(Control) {
+			found = found || strings.Join(command, " ") == want
+		}
+		if !found {
+			t.Errorf("control does not run %q", want)
+		}
+	}
+}
