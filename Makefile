@@ -43,8 +43,14 @@ demo: build ## See the per-node driver work, in a few seconds and without a clus
 test: setup format alone tidy vet lint unit ## Everything CI asks for: format, modules, vet, lint, tests with -race.
 
 .PHONY: unit
-unit: setup ## Unit and integration tests of every module, with the race detector.
+unit: setup helm ## Unit and integration tests of every module, with the race detector.
 	@hack/each go test -race -timeout 15m ./...
+
+# The tests of the charts run it. Built before them, it takes nothing of their
+# time limit.
+.PHONY: helm
+helm: setup
+	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
 
 .PHONY: lint
 lint: setup ## golangci-lint over every module, actionlint over the workflows.
@@ -68,6 +74,7 @@ alone: setup
 .PHONY: tidy
 tidy: setup
 	@GOWORK=off hack/each --all go mod tidy -diff
+	@cd hack/helm && GOWORK=off go mod tidy -diff
 
 ##@ Measure
 
