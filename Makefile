@@ -64,8 +64,17 @@ bin/cluster:
 test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests with -race.
 
 .PHONY: unit
-unit: setup ## Unit and integration tests of every module, with the race detector.
+unit: setup helm ## Unit and integration tests of every module, with the race detector.
 	@hack/each go test -race -timeout 15m ./...
+	@# These read files outside their module. Go does not see those change, and
+	@# would answer from its cache.
+	@cd hack && go test -race -count=1 ./charts ./docs
+
+# The tests of the charts run it. Built before them, it takes nothing of their
+# time limit.
+.PHONY: helm
+helm: setup
+	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
 
 .PHONY: lint
 lint: setup ## golangci-lint over every module, actionlint over the workflows.
@@ -89,6 +98,7 @@ alone: setup
 .PHONY: tidy
 tidy: setup
 	@GOWORK=off hack/each go mod tidy -diff
+	@cd hack/helm && GOWORK=off go mod tidy -diff
 
 ##@ Measure
 

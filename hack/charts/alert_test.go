@@ -1,0 +1,226 @@
+package charts
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// metric is what the driver's reference says of one.
+type metric struct {
+	kind   string
+	labels []string
+}
+
+// metrics are the series that the driver's reference lists, by name; a histogram
+// as the series it is scraped as.
+func metrics(t *testing.T) map[string]metric {
+	t.Helper()
+	found := make(map[string]metric)
+	page := strings.ReplaceAll(readFile(t, docs, "reference", "metrics.md"), "| |", "|  |")
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z]+) \\| ([^|]*) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {
+		m := metric{row[2], regexp.MustCompile("[a-z_]+").FindAllString(row[3], -1)}
+		if m.kind != "histogram" {
+			found[row[1]] = m
+			continue
+		}
+		found[row[1]+"_count"], found[row[1]+"_sum"] = m, m
+		found[row[1]+"_bucket"] = metric{m.kind, append(slices.Clone(m.labels), "le")}
+	}
+	if len(found) < 10 {
+		t.Fatalf("the metrics page lists %d series", len(found))
+	}
+	return found
+}
+
+// scraped are the labels that each series gets from the one who scrapes it.
+var scraped = []string{"job", "instance", "namespace", "pod", "container", "node"}
+
+// checkExpression wants words to be PromQL over series, and labels, that exist.
+func checkExpression(words string, known map[string]metric) error {
+	expression, err := parser.ParseExpr(words)
+	if err != nil {
+		return err
+	}
+	var errs []string
+	selectors := 0
+	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
+		selector, is := node.(*parser.VectorSelector)
+		if !is {
+			return nil
+		}
+		selectors++
+		m, found := known[selector.Name]
+		if !found {
+			errs = append(errs, fmt.Sprintf("%q is no metric of the driver", selector.Name))
+			return nil
+		}
+		for _, matcher := range selector.LabelMatchers {
+			if matcher.Name != labels.MetricName && !slices.Contains(append(m.labels, scraped...), matcher.Name) {
+				errs = append(errs, fmt.Sprintf("%s has no label %q", selector.Name, matcher.Name))
+			}
+		}
+		return nil
+	})
+	if selectors == 0 {
+		errs = append(errs, "it asks for no series")
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%s", strings.Join(errs, ", "))
+	}
+	return nil
+}
+
+func TestExpressionsThatAreWrong(t *testing.T) {
+	known := metrics(t)
+	for words, want := range map[string]string{
+		"increase(per_node_copies[1h]":                   "unclosed",
+		"per_node_sweep_failures > 0":                    "no metric of the driver",
+		`per_node_copy_bytes{handle="a"}`:                "no label",
+		"vector(1)":                                      "no series",
+		"increase(per_node_copies)":                      "expected type range vector",
+		`per_node_copy_bytes{volume="a",node="b"} > 2e9`: "",
+	} {
+		switch err := checkExpression(words, known); {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", words, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: the error is %v, want %q in it", words, err, want)
+		}
+	}
+}
+
+// allAlerts renders every alert there is.
+const allAlerts = "podMonitor: {enabled: true}\nprometheusRule: {enabled: true}"
+
+func alerts(t *testing.T, values string) []monitoringv1.Rule {
+	t.Helper()
+	groups := only[*monitoringv1.PrometheusRule](t, objects(t, values)).Spec.Groups
+	if len(groups) != 1 {
+		t.Fatalf("there are %d groups", len(groups))
+	}
+	return groups[0].Rules
+}
+
+func names(rules []monitoringv1.Rule) []string {
+	var all []string
+	for _, rule := range rules {
+		all = append(all, rule.Alert)
+	}
+	return all
+}
+
+func TestAlerts(t *testing.T) {
+	t.Parallel()
+	known := metrics(t)
+	known["up"] = metric{kind: "gauge"} // Prometheus's own
+	for _, rule := range alerts(t, allAlerts) {
+		if err := checkExpression(rule.Expr.String(), known); err != nil {
+			t.Errorf("%s: %s: %v", rule.Alert, rule.Expr.String(), err)
+		}
+		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" || rule.Labels["severity"] == "" {
+			t.Errorf("%s: it has the annotations %q and the labels %q", rule.Alert, rule.Annotations, rule.Labels)
+		}
+	}
+}
+
+// The list of those that can be left out is the schema's, and a person reads it
+// in the README.
+func TestEachAlertCanBeLeftOut(t *testing.T) {
+	t.Parallel()
+	all := names(alerts(t, allAlerts))
+	var known struct {
+		Properties map[string]struct {
+			Properties map[string]struct {
+				Items struct{ Enum []string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(readFile(t, chart, "values.schema.json")), &known); err != nil {
+		t.Fatal(err)
+	}
+	if listed := known.Properties["prometheusRule"].Properties["disabled"].Items.Enum; !slices.Equal(listed, all) {
+		t.Errorf("the schema lists the alerts %q, there are %q", listed, all)
+	}
+	readme := readFile(t, chart, "README.md")
+	for _, name := range all {
+		if !strings.Contains(readme, "| `"+name+"` |") {
+			t.Errorf("the README does not list %s", name)
+		}
+		values := fmt.Sprintf("podMonitor: {enabled: true}\nprometheusRule: {enabled: true, disabled: [%s]}", name)
+		if left := names(alerts(t, values)); slices.Contains(left, name) || len(left) != len(all)-1 {
+			t.Errorf("without %s there are %q", name, left)
+		}
+	}
+}
+
+// What nobody scrapes through the chart's PodMonitor has no job of that name.
+func TestThePluginsJob(t *testing.T) {
+	t.Parallel()
+	if left := names(alerts(t, "prometheusRule: {enabled: true}")); slices.Contains(left, "PerNodePluginDown") {
+		t.Errorf("without the PodMonitor there are %q", left)
+	}
+	all := objects(t, allAlerts)
+	monitor := only[*monitoringv1.PodMonitor](t, all)
+	// The operator's name for the job of a PodMonitor without a jobLabel.
+	job := fmt.Sprintf(`job="%s/%s"`, monitor.Namespace, monitor.Name)
+	down := only[*monitoringv1.PrometheusRule](t, all).Spec.Groups[0].Rules[0]
+	if monitor.Spec.JobLabel != "" || !strings.Contains(down.Expr.String(), job) {
+		t.Errorf("the alert is %s, the job %s", down.Expr.String(), job)
+	}
+}
+
+func TestAlertLabels(t *testing.T) {
+	t.Parallel()
+	for _, rule := range alerts(t, full(t)) {
+		if rule.Labels["severity"] != "page" || rule.Labels["team"] != "storage" {
+			t.Errorf("%s has the labels %v", rule.Alert, rule.Labels)
+		}
+	}
+}
+
+// dashboardModel is what the test needs to know of a Grafana dashboard.
+type dashboardModel struct {
+	UID, Title string
+	Panels     []struct {
+		Title   string
+		Targets []struct{ Expr string }
+	}
+}
+
+func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
+	t.Parallel()
+	config := only[*corev1.ConfigMap](t, objects(t, "dashboard: {enabled: true, labels: {grafana_dashboard: '0'}}"))
+	if config.Labels["grafana_dashboard"] != "1" {
+		t.Errorf("its labels are %v", config.Labels)
+	}
+	var model dashboardModel
+	if err := yaml.Unmarshal([]byte(config.Data["per-node.json"]), &model); err != nil {
+		t.Fatal(err)
+	}
+	if model.UID == "" || model.Title == "" || len(model.Panels) == 0 {
+		t.Errorf("it is %+v", model)
+	}
+	known := metrics(t)
+	for _, panel := range model.Panels {
+		if len(panel.Targets) == 0 {
+			t.Errorf("panel %q asks for nothing", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			// Grafana's own, a time that follows the zoom.
+			words := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
+			if err := checkExpression(words, known); err != nil {
+				t.Errorf("panel %q: %s: %v", panel.Title, target.Expr, err)
+			}
+		}
+	}
+}
