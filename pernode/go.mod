@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/container-storage-interface/spec v1.13.0
-	github.com/google/renameio/v2 v2.0.2
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0

@@ -26,6 +26,25 @@ type pass struct {
 	failures failures
 }
 
+// What follows a pass that left something.
+const (
+	again       = iota
+	othersFirst // Once more around, after the other items.
+	waitFirst
+)
+
+// next tells what follows the pass, the round-th in a row. Having moved something
+// up is no failure, whatever is still left of a tree that deep.
+func (p *pass) next(round int) int {
+	switch {
+	case p.raised > 0 && round >= passes:
+		return othersFirst
+	case p.raised == 0 && (p.deleted == 0 || round >= passes):
+		return waitFirst
+	}
+	return again
+}
+
 // Entry deletes name, or has it entered if it is a directory with something
 // in it.
 func (p *pass) Entry(ctx context.Context, dir *descent.Directory, name string) (bool, error) {

@@ -92,16 +92,14 @@ func (b *Bin) attempt(ctx context.Context, it *item) {
 		if err != nil {
 			pass.failures.add(err)
 		}
-		switch {
-		case pass.raised > 0 && round >= passes:
-			// There is a way to go in a tree that deep, which is no failure: once
-			// more around, after the others.
+		switch pass.next(round) {
+		case othersFirst:
 			select {
 			case b.wake <- struct{}{}:
-			default:
+			default: // Run is about to look anyway.
 			}
 			return
-		case pass.raised == 0 && (pass.deleted == 0 || round >= passes):
+		case waitFirst:
 			it.failed(b.log, &pass.failures)
 			return
 		}

@@ -20,7 +20,19 @@ const (
 	// limit is when a walk is given up, so that one volume that grows faster
 	// than it is measured cannot keep all others from being measured.
 	limit = time.Hour
+	// hungAfter is when a walk that gets no answer from the disk no longer counts
+	// as the one walk of the process: the next one begins beside it.
+	hungAfter = 30 * time.Second
+	// hangable is how many walks may hang so; each takes a thread that no signal
+	// ends. With that many nothing more is measured until one of them gets its
+	// answer, since what they have in common is then more than one volume's disk.
+	hangable = 4
+	// parting is how long Run waits for a walk when it is to end.
+	parting = time.Second
 )
+
+// errHung is why a walk ended that got no answer.
+var errHung = errors.New("the disk does not answer")
 
 // ErrNotMeasured says that there is no value for the volume yet. An error that
 // wraps it wraps the reason too, when one is known.
@@ -39,11 +51,12 @@ type Config struct {
 type Meter struct {
 	open func(volume string) (*os.File, error)
 	log  *slog.Logger
-	walk func(context.Context, *os.File) (Usage, error)
+	walk func(context.Context, *os.File, *pulse) (Usage, error)
 	wake chan struct{}
 
 	mu      sync.Mutex
 	volumes map[string]*volume
+	hanging map[string]bool // The names of volumes with a walk that hangs, forgotten or not.
 }
 
 // volume is what is known of one volume; Meter.mu guards it.
@@ -53,9 +66,10 @@ type volume struct {
 	measured time.Time     // Of usage; zero until there is one.
 	wanted   bool          // A walk is asked for.
 	due      time.Time     // No walk before this.
+	deep     bool          // It was told that the value is too low.
 	first    chan struct{} // Closed after the first attempt, or when forgotten.
 	err      error         // Of the last attempt, or why it was forgotten.
-	stop     func()        // Ends the walk that is going on.
+	stop     func(error)   // Ends the walk that is going on.
 }
 
 // NewMeter makes a Meter, which measures nothing before Run.
@@ -66,6 +80,7 @@ func NewMeter(config Config) *Meter {
 		walk:    paced,
 		wake:    make(chan struct{}, 1),
 		volumes: map[string]*volume{},
+		hanging: map[string]bool{},
 	}
 }
 
@@ -143,16 +158,20 @@ func (m *Meter) want(v *volume) {
 		return
 	}
 	v.wanted = true
+	m.poke()
+}
+
+func (m *Meter) poke() {
 	select {
 	case m.wake <- struct{}{}:
-	default: // The worker is about to look anyway.
+	default: // Run is about to look anyway.
 	}
 }
 
 func (m *Meter) forget(v *volume, why error) {
 	delete(m.volumes, v.name)
 	if v.stop != nil {
-		v.stop()
+		v.stop(why)
 	}
 	v.attempted(why)
 }

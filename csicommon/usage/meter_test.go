@@ -27,6 +27,7 @@ type bench struct {
 	started []string
 	count   map[string]int64
 	running int
+	hangs   map[string]chan struct{} // A walk of it gets no answer until this is closed.
 }
 
 // lines is a log to look at.
@@ -48,7 +49,7 @@ func (l *lines) String() string {
 }
 
 func newBench(t *testing.T) *bench {
-	b := &bench{takes: map[string]time.Duration{}, fails: map[string]error{}, count: map[string]int64{}}
+	b := &bench{takes: map[string]time.Duration{}, fails: map[string]error{}, count: map[string]int64{}, hangs: map[string]chan struct{}{}}
 	b.Meter = NewMeter(Config{Open: b.opened, Log: slog.New(slog.NewTextHandler(&b.lines, nil))})
 	b.Meter.walk = b.walked
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,9 +71,15 @@ func (b *bench) opened(volume string) (*os.File, error) {
 	return os.Open(os.DevNull)
 }
 
-func (b *bench) walked(ctx context.Context, _ *os.File) (Usage, error) {
+func (b *bench) walked(ctx context.Context, _ *os.File, alive *pulse) (Usage, error) {
 	b.mu.Lock()
 	volume := b.started[len(b.started)-1]
+	if hang := b.hangs[volume]; hang != nil {
+		b.mu.Unlock()
+		<-hang
+		return Usage{}, ctx.Err()
+	}
+	alive.rest() // The others take as long as they take.
 	usage, err, takes := Usage{Bytes: b.count[volume], Inodes: 1}, b.fails[volume], b.takes[volume]
 	b.running++
 	if b.running > 1 {

@@ -48,10 +48,14 @@ func Walk(ctx context.Context, dir *os.File) (Usage, error) {
 	return walk(ctx, dir, func(ctx context.Context) error { return ctx.Err() })
 }
 
-// paced is Walk at half of one core at most.
-func paced(ctx context.Context, dir *os.File) (Usage, error) {
+// paced is Walk at half of one core at most. alive is told of each entry.
+func paced(ctx context.Context, dir *os.File, alive *pulse) (Usage, error) {
 	var pace descent.Pace
-	return walk(ctx, dir, pace.Step)
+	return walk(ctx, dir, func(ctx context.Context) error {
+		alive.rest() // Pausing is no sign of a disk that does not answer.
+		defer alive.beat()
+		return pace.Step(ctx)
+	})
 }
 
 func walk(ctx context.Context, dir *os.File, step func(context.Context) error) (Usage, error) {

@@ -7,13 +7,15 @@ import (
 	"time"
 )
 
-// Run is the worker: it measures the volumes that are wanted, one at a time,
-// until ctx ends. It is called once.
+// Run measures the volumes that are wanted, one at a time, until ctx ends. It is
+// called once. A walk that hangs in a disk that does not answer is left alone
+// for as long as it does, even when Run returns; such a volume keeps its last
+// value, and the others are measured.
 func (m *Meter) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		next, wait := m.next()
 		if next != nil {
-			m.measure(ctx, next)
+			m.attend(ctx, m.begin(ctx, next))
 			continue
 		}
 		timer := time.NewTimer(wait)
@@ -33,9 +35,11 @@ func (m *Meter) next() (*volume, time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var best *volume
-	for _, v := range m.volumes {
-		if v.wanted && (best == nil || v.due.Before(best.due)) {
-			best = v
+	if len(m.hanging) < hangable {
+		for _, v := range m.volumes {
+			if v.wanted && !m.hanging[v.name] && (best == nil || v.due.Before(best.due)) {
+				best = v
+			}
 		}
 	}
 	if best == nil {
@@ -47,49 +51,133 @@ func (m *Meter) next() (*volume, time.Duration) {
 	return best, 0
 }
 
-func (m *Meter) measure(ctx context.Context, v *volume) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// attempt is one walk of a volume, in a goroutine of its own.
+type attempt struct {
+	volume *volume
+	pulse  pulse
+	start  time.Time
+	stop   context.CancelCauseFunc
+	done   chan struct{}
+	gone   bool // The volume's directory is not there.
+	over   bool // Guarded by Meter.mu.
+}
+
+func (m *Meter) begin(ctx context.Context, v *volume) *attempt {
+	ctx, stop := context.WithCancelCause(ctx)
+	a := &attempt{volume: v, start: time.Now(), stop: stop, done: make(chan struct{})}
+	a.pulse.start = a.start
 	m.mu.Lock()
 	// Cleared before the walk: what changes during it is not in its result.
-	v.wanted, v.stop = false, cancel
+	v.wanted, v.stop = false, stop
 	m.mu.Unlock()
+	go func() {
+		defer close(a.done)
+		defer stop(nil)
+		usage, err := m.measure(ctx, a)
+		m.finish(ctx, a, usage, err)
+	}()
+	return a
+}
 
-	start := time.Now()
-	dir, err := m.open(v.name)
-	gone := missing(err)
-	var usage Usage
-	if err == nil {
-		usage, err = m.walk(ctx, dir)
-		err = errors.Join(err, dir.Close())
+// attend waits for the attempt to end or to hang.
+func (m *Meter) attend(ctx context.Context, a *attempt) {
+	ticker := time.NewTicker(hungAfter / 2)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-a.done:
+			return
+		case <-ticker.C:
+			if a.pulse.silent() >= hungAfter && m.abandon(a) {
+				return
+			}
+		case <-ctx.Done():
+			select {
+			case <-a.done:
+			case <-time.After(parting):
+			}
+			return
+		}
 	}
+}
+
+// abandon leaves the attempt to itself, which ends it as soon as the disk has
+// answered; false when it is over.
+func (m *Meter) abandon(a *attempt) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.over {
+		return false
+	}
+	m.hanging[a.volume.name] = true
+	a.stop(errHung)
+	if m.volumes[a.volume.name] == a.volume {
+		m.failed(a.volume, errHung)
+	}
+	if len(m.hanging) == hangable {
+		m.log.Warn("too many disks do not answer, measuring nothing until one does", "volumes", hangable)
+	}
+	return true
+}
+
+func (m *Meter) measure(ctx context.Context, a *attempt) (Usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	dir, err := m.open(a.volume.name)
+	if err != nil {
+		a.gone = missing(err)
+		return Usage{}, err
+	}
+	usage, err := m.walk(ctx, dir, &a.pulse)
+	err = errors.Join(err, dir.Close())
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = fmt.Errorf("it took more than %s: %w", limit, err)
 	}
+	return usage, err
+}
 
+// finish records what came of the attempt.
+func (m *Meter) finish(ctx context.Context, a *attempt, usage Usage, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	v.stop = nil
+	v := a.volume
+	v.stop, a.over = nil, true
+	hung := errors.Is(context.Cause(ctx), errHung)
+	if hung {
+		delete(m.hanging, v.name)
+		m.poke()
+	}
 	switch {
 	case m.volumes[v.name] != v:
 		// Forgotten meanwhile, perhaps made anew: the result is of no use.
-	case errors.Is(ctx.Err(), context.Canceled):
+	case hung:
+		v.due = time.Now().Add(rest)
+	case ctx.Err() != nil:
 		// The process stops.
-	case gone:
+	case a.gone:
 		m.forget(v, err)
 	default:
-		m.record(v, usage, err, time.Since(start))
+		m.record(v, usage, err, time.Since(a.start))
 	}
 }
 
 func (m *Meter) record(v *volume, usage Usage, err error, took time.Duration) {
 	now := time.Now()
 	v.due = now.Add(max(rest, share*took))
-	if err == nil {
-		v.usage, v.measured = usage, now
-		v.attempted(nil)
+	if err != nil {
+		m.failed(v, err)
 		return
 	}
+	if usage.AtLeast && !v.deep {
+		m.log.Warn("the volume is too deep to be measured as a whole, it uses more than is told",
+			"volume", v.name, "levels", deepest)
+	}
+	v.usage, v.measured, v.deep = usage, now, usage.AtLeast
+	v.attempted(nil)
+}
+
+// failed keeps the last value and has the volume measured again.
+func (m *Meter) failed(v *volume, err error) {
 	// Once for each fault, not for each time it is met again.
 	if v.err == nil || v.err.Error() != err.Error() {
 		m.log.Warn("cannot measure the volume, keeping the last value and trying again later",

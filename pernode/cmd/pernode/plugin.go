@@ -110,8 +110,7 @@ func (p *plugin) openStore(context.Context) (err error) {
 
 func (p *plugin) openMetrics(context.Context) (err error) {
 	p.metrics, err = metrics.New(metrics.Config{
-		Meter: p.telemetry.Meter(), Store: p.store, LastUsage: p.inspector.LastUsage,
-		Sweeps: p.cluster.figures, Log: p.log,
+		Meter: p.telemetry.Meter(), Copies: p.inspector.Figures, Sweeps: p.cluster.figures,
 	})
 	return err
 }

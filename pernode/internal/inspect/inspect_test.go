@@ -1,14 +1,15 @@
 package inspect
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,36 +19,128 @@ import (
 
 // node is a fake store over plain directories.
 type node struct {
-	dir     string
-	state   copies.State
+	dir string
+
+	mu      sync.Mutex
+	listed  []string
+	states  map[string]copies.State
 	err     error
 	openErr error
-	hang    chan struct{}
+	listErr error
+	hangs   map[string]chan struct{} // By volume, "" for the store itself.
+	looks   map[string]int
 }
 
-func (n *node) List() ([]string, error) { return []string{"h1"}, nil }
+func (n *node) wait(volume string) {
+	n.mu.Lock()
+	hang := n.hangs[volume]
+	n.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+}
+
+// hang has every question about volume wait until the disk answers.
+func (n *node) hang(t *testing.T, volume string) (answer func()) {
+	hang := make(chan struct{})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hangs[volume] = hang
+	answer = sync.OnceFunc(func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.hangs, volume)
+		close(hang)
+	})
+	t.Cleanup(answer)
+	return answer
+}
+
+func (n *node) set(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
+}
+
+func (n *node) List() ([]string, error) {
+	n.wait("")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string(nil), n.listed...), n.listErr
+}
 
 func (n *node) Open(volume string) (*os.File, error) {
+	n.wait(volume)
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.openErr != nil {
 		return nil, n.openErr
 	}
 	return os.Open(filepath.Join(n.dir, volume))
 }
 
-func (n *node) State(string) (copies.State, error) {
-	if n.hang != nil {
-		<-n.hang
-	}
-	return n.state, n.err
+func (n *node) State(volume string) (copies.State, error) {
+	n.mu.Lock()
+	n.looks[volume]++
+	n.mu.Unlock()
+	n.wait(volume)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.states[volume], n.err
 }
 
-func newNode(t *testing.T) *node {
+func (n *node) Space() (copies.Space, error) {
+	n.wait("")
+	return copies.Space{Bytes: 100, AvailableBytes: 50}, nil
+}
+
+func newNode(t *testing.T, volumes ...string) *node {
 	t.Helper()
-	n := &node{dir: t.TempDir(), state: copies.State{Exists: true}}
-	if err := os.Mkdir(filepath.Join(n.dir, "h1"), 0o777); err != nil {
-		t.Fatal(err)
+	n := &node{dir: t.TempDir(), states: map[string]copies.State{}, hangs: map[string]chan struct{}{}, looks: map[string]int{}}
+	for _, volume := range volumes {
+		n.add(t, volume)
 	}
 	return n
+}
+
+func (n *node) add(t *testing.T, volume string) {
+	t.Helper()
+	if err := os.Mkdir(filepath.Join(n.dir, volume), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	n.set(func() {
+		n.listed = append(n.listed, volume)
+		n.states[volume] = copies.State{Exists: true}
+	})
+}
+
+// running is an Inspector at work, in a bubble.
+func (n *node) running(t *testing.T) *Inspector {
+	i := New(Config{Store: n, Log: slog.New(slog.DiscardHandler)})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); i.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	synctest.Wait()
+	return i
+}
+
+func wantVerdict(t *testing.T, i *Inspector, volume, want string) {
+	t.Helper()
+	var got []string
+	for _, c := range i.Verdict(volume) {
+		if c.Message == "" {
+			t.Errorf("%s has no message", c.Reason)
+		}
+		mark := ""
+		if c.Severity == Inaccessible {
+			mark = "!"
+		}
+		got = append(got, mark+c.Reason)
+	}
+	if strings.Join(got, " ") != want {
+		t.Errorf("verdict on %s is %q, want %q", volume, got, want)
+	}
 }
 
 func TestVerdict(t *testing.T) {
@@ -60,34 +153,22 @@ func TestVerdict(t *testing.T) {
 		{"a link in its place", func(n *node) { n.err = copies.ErrNotADirectory }, "!CopyUnreadable"},
 		{"input/output error", func(n *node) { n.openErr = unix.EIO }, "!CopyUnreadable"},
 		{"removed meanwhile", func(n *node) { n.openErr = copies.ErrNoCopy }, ""},
-		{"deleted under the pod", func(n *node) { n.state = copies.State{Deleted: true} }, "CopyDeleted"},
-		{"unmounted by hand", func(n *node) { n.state.Unmounted = true }, "TargetNotMounted"},
-		{"deleted and unmounted", func(n *node) { n.state = copies.State{Deleted: true, Unmounted: true} }, "CopyDeleted TargetNotMounted"},
+		{"deleted under the pod", func(n *node) { n.states["h1"] = copies.State{Deleted: true} }, "CopyDeleted"},
+		{"unmounted by hand", func(n *node) { n.states["h1"] = copies.State{Exists: true, Unmounted: true} }, "TargetNotMounted"},
+		{"deleted and unmounted", func(n *node) { n.states["h1"] = copies.State{Deleted: true, Unmounted: true} }, "CopyDeleted TargetNotMounted"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			n := newNode(t)
-			row.spoil(n)
+			n := newNode(t, "h1")
+			n.set(func() { row.spoil(n) })
 			i := New(Config{Store: n, Log: slog.New(slog.DiscardHandler)})
-			i.look("h1")
-			var got []string
-			for _, c := range i.Verdict("h1") {
-				if c.Message == "" {
-					t.Errorf("%s has no message", c.Reason)
-				}
-				mark := ""
-				if c.Severity == Inaccessible {
-					mark = "!"
-				}
-				got = append(got, mark+c.Reason)
-			}
-			if strings.Join(got, " ") != row.want {
-				t.Errorf("verdict %q, want %q", got, row.want)
-			}
-			*n = *newNode(t)
-			i.look("h1")
-			if v := i.Verdict("h1"); len(v) != 0 {
-				t.Errorf("after it was mended: %v", v)
-			}
+			<-i.look("h1")
+			wantVerdict(t, i, "h1", row.want)
+			n.set(func() {
+				n.err, n.openErr = nil, nil
+				n.states["h1"] = copies.State{Exists: true}
+			})
+			<-i.look("h1")
+			wantVerdict(t, i, "h1", "")
 		})
 	}
 }
@@ -115,47 +196,22 @@ func TestJudgeSpace(t *testing.T) {
 	}
 }
 
-func TestAHangingDiskHangsNobodyElse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNode(t)
-		n.hang = make(chan struct{})
-		i := New(Config{Store: n, Log: slog.New(slog.DiscardHandler)})
-		go i.look("h1")
-		synctest.Wait()
-		if v := i.Verdict("h1"); len(v) != 0 {
-			t.Errorf("at once: %v", v)
-		}
-		time.Sleep(hungAfter + time.Second)
-		if v := i.Verdict("h1"); len(v) != 1 || v[0].Reason != CopyUnreadable || v[0].Severity != Inaccessible {
-			t.Errorf("after %s: %v", hungAfter, v)
-		}
-		if v := i.Verdict("h2"); len(v) != 0 {
-			t.Errorf("another volume: %v", v)
-		}
-		close(n.hang)
-		synctest.Wait()
-		if v := i.Verdict("h1"); len(v) != 0 {
-			t.Errorf("after it answered: %v", v)
-		}
-	})
-}
-
 func TestRunMeasuresAndLooks(t *testing.T) {
-	n := newNode(t)
+	n := newNode(t, "h1")
 	i := New(Config{Store: n, Log: slog.New(slog.DiscardHandler)})
 	go i.Run(t.Context())
 	u, err := i.Usage(t.Context(), "h1")
 	if err != nil || u.Inodes != 1 {
 		t.Errorf("Usage = %+v, %v", u, err)
 	}
-	if _, known := i.LastUsage("h1"); !known {
-		t.Error("the measurement was not kept")
+	if got := i.Figures(t.Context()).Bytes; len(got) != 1 || got["h1"] != u.Bytes {
+		t.Errorf("measured %v", got)
 	}
 	i.Forget("h1")
-	if _, known := i.LastUsage("h1"); known {
-		t.Error("the measurement outlives its copy")
+	if got := i.Figures(t.Context()).Bytes; len(got) != 0 {
+		t.Errorf("the measurement outlives its copy: %v", got)
 	}
-	n.openErr = os.ErrNotExist
+	n.set(func() { n.openErr = os.ErrNotExist })
 	if _, err := i.Usage(t.Context(), "h2"); !errors.Is(err, usage.ErrNotMeasured) {
 		t.Errorf("a volume without a copy: %v", err)
 	}

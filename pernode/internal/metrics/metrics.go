@@ -1,39 +1,30 @@
 // Package metrics exposes the per-node driver's figures. Each is read from the
-// copies' store, the sweeper or the inspector at the moment of a scrape, so a
-// series of a volume goes with its copy.
+// sweeper or the inspector at the moment of a scrape, so a series of a volume goes
+// with its copy.
 //
-// It must never keep a figure that somebody else keeps already, and a scrape
-// must never wait for a walk of a copy.
+// It must never keep a figure that somebody else keeps already, and never touch
+// the disk or the mount table itself: one disk that does not answer would take
+// away the figures of all volumes.
 package metrics
 
 import (
 	"context"
 	"fmt"
-	"log/slog"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"liken.sh/csicommon/build"
-	"liken.sh/csicommon/usage"
-	"liken.sh/pernode/internal/copies"
+	"liken.sh/pernode/internal/inspect"
 	"liken.sh/pernode/internal/sweep"
 )
 
-// Store is what is measured of the copies; *copies.Store is it.
-type Store interface {
-	List() ([]string, error)
-	Holder(volume string) (hold copies.Hold, held bool, err error)
-	Space() (copies.Space, error)
-}
-
-// Config names the sources.
+// Config names the sources. None of them may wait for a disk that does not
+// answer: a scrape would fail for all volumes.
 type Config struct {
-	Meter     metric.Meter
-	Store     Store
-	LastUsage func(volume string) (usage.Usage, bool)
-	Sweeps    func() sweep.Figures
-	Log       *slog.Logger
+	Meter  metric.Meter
+	Copies func(ctx context.Context) inspect.Figures
+	Sweeps func() sweep.Figures
 }
 
 // Metrics are the figures that are counted as things happen.
@@ -80,9 +71,8 @@ func observe(config Config) error {
 	if err != nil {
 		return fmt.Errorf("make the instruments: %w", err)
 	}
-	_, err = config.Meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		i.observeCopies(o, config)
-		i.observeStore(o, config)
+	_, err = config.Meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		i.observeCopies(o, config.Copies(ctx))
 		i.observeSweeps(o, config.Sweeps())
 		o.ObserveInt64(i.build, 1, metric.WithAttributes(
 			attribute.String("version", build.Version()),
@@ -125,33 +115,19 @@ func newInstruments(meter metric.Meter) (i instruments, all []metric.Observable,
 	return i, all, err
 }
 
-func (i instruments) observeCopies(o metric.Observer, config Config) {
-	volumes, err := config.Store.List()
-	if err != nil {
-		config.Log.Error("the copies cannot be counted", "error", err)
-		return
+// observeCopies leaves out what is not known yet: a 0 would be a lie.
+func (i instruments) observeCopies(o metric.Observer, figures inspect.Figures) {
+	if figures.Counted {
+		o.ObserveInt64(i.copies, int64(figures.Copies))
+		o.ObserveInt64(i.held, int64(figures.Held))
 	}
-	held := 0
-	for _, volume := range volumes {
-		if u, known := config.LastUsage(volume); known {
-			o.ObserveInt64(i.copyBytes, u.Bytes, metric.WithAttributes(attribute.String("volume", volume)))
-		}
-		if _, isHeld, err := config.Store.Holder(volume); err == nil && isHeld {
-			held++
-		}
+	for volume, bytes := range figures.Bytes {
+		o.ObserveInt64(i.copyBytes, bytes, metric.WithAttributes(attribute.String("volume", volume)))
 	}
-	o.ObserveInt64(i.copies, int64(len(volumes)))
-	o.ObserveInt64(i.held, int64(held))
-}
-
-func (i instruments) observeStore(o metric.Observer, config Config) {
-	space, err := config.Store.Space()
-	if err != nil {
-		config.Log.Error("the store's space cannot be read", "error", err)
-		return
+	if figures.Sized {
+		o.ObserveInt64(i.capacity, figures.Space.Bytes)
+		o.ObserveInt64(i.available, figures.Space.AvailableBytes)
 	}
-	o.ObserveInt64(i.capacity, space.Bytes)
-	o.ObserveInt64(i.available, space.AvailableBytes)
 }
 
 func (i instruments) observeSweeps(o metric.Observer, figures sweep.Figures) {
