@@ -22,7 +22,10 @@ func TestBadHandles(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.start()
-	await(t, "the store's last file", func() bool { return exists(filepath.Join(n.store, "cluster")) })
+	await(t, "the store to know its cluster", func() bool {
+		recorded, err := os.ReadFile(filepath.Join(n.store, "cluster"))
+		return err == nil && strings.TrimSpace(string(recorded)) == "cluster-1"
+	})
 	before := tree(t, filepath.Dir(n.store))
 	bad := []string{"", ".", "..", "../x", "a/../b", "/etc", "a/b", "%2e%2e", "a%00", "a\x00", "A", "a_b", "-a", "a-", ".a", "a.",
 		"a..b", "a ", " a", "a\n", "a\tb", `a\b`, "\u00e9", "\uff41", strings.Repeat("a", 254)}
