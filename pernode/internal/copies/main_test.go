@@ -34,7 +34,10 @@ func newFixture(t *testing.T) *fixture {
 	mountns.Require(t)
 	f := &fixture{t: t, kubelet: mountns.SharedDir(t), dir: filepath.Join(t.TempDir(), "store"), log: &strings.Builder{}}
 	f.open()
-	t.Cleanup(func() { _ = f.store.Close() })
+	t.Cleanup(func() {
+		_ = f.store.Close()
+		mountns.UnmountBelow(t, f.dir) // the scratch mount of an old kernel's way
+	})
 	return f
 }
 
