@@ -1,16 +1,13 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"liken.sh/csicommon/csitest/logtest"
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/server"
@@ -42,29 +40,11 @@ func (n *node) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequ
 	return &csi.NodeGetCapabilitiesResponse{}, nil
 }
 
-// logBuffer collects a log from many goroutines.
-type logBuffer struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.Write(p)
-}
-
-func (b *logBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.all.String()
-}
-
 type fixture struct {
 	socket  string
 	client  csi.NodeClient
 	conn    *grpc.ClientConn
-	log     *logBuffer
+	log     *logtest.Log
 	metrics *telemetry.Telemetry
 	stop    context.CancelFunc
 	served  chan error
@@ -77,8 +57,8 @@ func start(t *testing.T, n *node, ready func(context.Context) error) *fixture {
 
 func startAt(t *testing.T, socket string, n *node, ready func(context.Context) error) *fixture {
 	t.Helper()
-	f := &fixture{socket: socket, log: &logBuffer{}, served: make(chan error, 1)}
-	log := slog.New(slog.NewTextHandler(f.log, nil))
+	f := &fixture{socket: socket, log: &logtest.Log{}, served: make(chan error, 1)}
+	log := f.log.Logger()
 	var err error
 	if f.metrics, err = telemetry.New(t.Context(), telemetry.Config{Service: "test.liken.sh", Log: log}); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/logtest"
 	"liken.sh/csicommon/csitest/mountns"
 )
 
@@ -86,10 +87,10 @@ func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 
 func TestRetriesBecomeRare(t *testing.T) {
 	it := &item{entry: "w"}
-	var lines lines
+	var lines logtest.Log
 	var delays []time.Duration
 	for range 10 {
-		it.failed(logger(&lines), &failures{})
+		it.failed(lines.Logger(), &failures{})
 		delays = append(delays, it.delay)
 	}
 	if delays[0] != soonest || delays[1] != 2*soonest || delays[9] != latest {
@@ -99,13 +100,13 @@ func TestRetriesBecomeRare(t *testing.T) {
 
 func TestManyFailuresMakeFewLines(t *testing.T) {
 	it := &item{entry: "w"}
-	var lines lines
+	var lines logtest.Log
 	for range 3 {
 		var failures failures
 		for i := range 10_000 {
 			failures.add(fmt.Errorf("delete %d: %w", i, unix.EPERM))
 		}
-		it.failed(logger(&lines), &failures)
+		it.failed(lines.Logger(), &failures)
 	}
 	text := lines.String()
 	if got := strings.Count(text, "\n"); got != told || !strings.Contains(text, "remaining=10000") {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -16,8 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-func logger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // TestDirectoriesSwappedForLinks has an attacker with the item open exchange
 // its directories for links to outside, all the time it is being deleted.

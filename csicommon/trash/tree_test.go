@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/csitest/logtest"
 )
 
 // patience is for a slow and loaded machine; nothing waits that long in vain.
@@ -23,7 +24,7 @@ const patience = 2 * time.Minute
 type place struct {
 	path, bin string
 	dir       *os.File
-	lines     lines
+	lines     logtest.Log
 	Bin       *Bin
 
 	mu      sync.Mutex
@@ -51,7 +52,7 @@ func (p *place) reopen(t *testing.T) {
 	defer dir.Close() // Open has its own.
 	bin, err := Open(Config{
 		Dir: dir,
-		Log: slog.New(slog.NewTextHandler(&p.lines, nil)),
+		Log: p.lines.Logger(),
 		Removed: func(r Removed) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -89,24 +90,6 @@ func (p *place) all() []Removed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Removed(nil), p.removed...)
-}
-
-// lines is a log to look at.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 func until(t *testing.T, what string, reached func() bool) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,13 +12,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"liken.sh/csicommon/csitest/logtest"
 )
 
 // bench is a Meter whose walks are made up: each takes what takes says and
 // gives the number of walks of the volume so far as Bytes.
 type bench struct {
 	*Meter
-	lines lines
+	lines logtest.Log
 
 	mu      sync.Mutex
 	takes   map[string]time.Duration
@@ -30,27 +31,9 @@ type bench struct {
 	hangs   map[string]chan struct{} // A walk of it gets no answer until this is closed.
 }
 
-// lines is a log to look at.
-type lines struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func newBench(t *testing.T) *bench {
 	b := &bench{takes: map[string]time.Duration{}, fails: map[string]error{}, count: map[string]int64{}, hangs: map[string]chan struct{}{}}
-	b.Meter = NewMeter(Config{Open: b.opened, Log: slog.New(slog.NewTextHandler(&b.lines, nil))})
+	b.Meter = NewMeter(Config{Open: b.opened, Log: b.lines.Logger()})
 	b.Meter.walk = b.walked
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -343,10 +326,10 @@ func TestMeterOnRealFiles(t *testing.T) {
 		check(t, os.Mkdir(filepath.Join(store, volume), 0o755))
 		write(t, filepath.Join(store, volume, "f"), 10_000)
 	}
-	var lines lines
+	var lines logtest.Log
 	m := NewMeter(Config{
 		Open: func(volume string) (*os.File, error) { return os.Open(filepath.Join(store, volume)) },
-		Log:  slog.New(slog.NewTextHandler(&lines, nil)),
+		Log:  lines.Logger(),
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
