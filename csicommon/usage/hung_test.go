@@ -168,3 +168,27 @@ func TestATooDeepVolumeIsToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// A volume that is forgotten while its walk waits for the disk must not count as
+// one that hangs when the disk has long answered.
+func TestForgottenHungWalksAreOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		for i := range hangable {
+			name := fmt.Sprint("v", i)
+			answer := b.hang(t, name)
+			b.Touch(name)
+			time.Sleep(hungAfter / 3)
+			b.Forget(name)
+			time.Sleep(2 * hungAfter)
+			answer()
+			time.Sleep(time.Minute)
+		}
+		b.Touch("other")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := b.Usage(ctx, "other"); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -59,7 +59,8 @@ type attempt struct {
 	stop   context.CancelCauseFunc
 	done   chan struct{}
 	gone   bool // The volume's directory is not there.
-	over   bool // Guarded by Meter.mu.
+	over   bool // Guarded by Meter.mu, and so is hung.
+	hung   bool // It was left to itself, whatever else ended it before or after.
 }
 
 func (m *Meter) begin(ctx context.Context, v *volume) *attempt {
@@ -109,7 +110,7 @@ func (m *Meter) abandon(a *attempt) bool {
 	if a.over {
 		return false
 	}
-	m.hanging[a.volume.name] = true
+	m.hanging[a.volume.name], a.hung = true, true
 	a.stop(errHung)
 	if m.volumes[a.volume.name] == a.volume {
 		m.failed(a.volume, errHung)
@@ -142,15 +143,14 @@ func (m *Meter) finish(ctx context.Context, a *attempt, usage Usage, err error) 
 	defer m.mu.Unlock()
 	v := a.volume
 	v.stop, a.over = nil, true
-	hung := errors.Is(context.Cause(ctx), errHung)
-	if hung {
+	if a.hung {
 		delete(m.hanging, v.name)
 		m.poke()
 	}
 	switch {
 	case m.volumes[v.name] != v:
 		// Forgotten meanwhile, perhaps made anew: the result is of no use.
-	case hung:
+	case a.hung:
 		v.due = time.Now().Add(rest)
 	case ctx.Err() != nil:
 		// The process stops.

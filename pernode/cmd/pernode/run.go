@@ -88,7 +88,7 @@ func (p *plugin) close() error {
 
 func (p *plugin) probe(ctx context.Context) error { return server.Probe(ctx, p.socket) }
 
-// ready is nil when the store is usable, mounts reach the kubelet and the kubelet
+// ready is nil when new copies can be made, mounts reach the kubelet and the kubelet
 // knows the plugin. A standalone plugin may have no kubelet, but not one that
 // refused it.
 func (p *plugin) ready(ctx context.Context) error {
@@ -96,7 +96,7 @@ func (p *plugin) ready(ctx context.Context) error {
 	if p.options.standalone {
 		known = p.kubelet.Refused()
 	}
-	return errors.Join(p.probe(ctx), p.mounts.RequireShared(p.options.kubeletDir), known)
+	return errors.Join(p.probe(ctx), p.store.Writable(ctx), p.mounts.RequireShared(p.options.kubeletDir), known)
 }
 
 // httpAddress is the bound one: with port 0 only the log can tell which it is.

@@ -67,6 +67,7 @@ func (s *Store) writeHold(volume string, hold Hold) {
 	if err != nil {
 		s.config.Log.Warn("a hold cannot be written, only the mount shows who has the copy",
 			"volume", volume, "pod", hold.Pod(), "error", withoutPath(err))
+		s.doubt(volume)
 		return
 	}
 	s.remember(volume)
@@ -89,15 +90,20 @@ func (s *Store) keepHold(volume string, hold Hold) {
 	s.writeHold(volume, hold)
 }
 
+// remember takes the hold that is there for right.
 func (s *Store) remember(volume string) {
-	now, there := s.stampOf(volume)
+	if now, there := s.stampOf(volume); there {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stamps[volume] = now
+	}
+}
+
+// doubt has the hold read before it is believed again.
+func (s *Store) doubt(volume string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if there {
-		s.stamps[volume] = now
-	} else {
-		delete(s.stamps, volume)
-	}
+	delete(s.stamps, volume)
 }
 
 func (s *Store) stampOf(volume string) (stamp, bool) {
@@ -121,7 +127,7 @@ func (s *Store) dropHold(volume string) {
 	if err := removeFile(s.holds, volume); err != nil {
 		s.config.Log.Warn("a hold cannot be removed, the next pod takes it over", "volume", volume, "error", err)
 	}
-	s.remember(volume)
+	s.doubt(volume)
 }
 
 // cleanHolds removes the holds whose target is no mount any more: a reboot leaves

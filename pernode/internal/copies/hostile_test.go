@@ -101,9 +101,12 @@ func TestAReadOnlyStoreLetsGo(t *testing.T) {
 	f.open()
 	f.must(f.publish("h1", "1"))
 	f.must(f.publish("h2", "2"))
+	// As the kernel does it after an error: the file system, not its mount.
 	f.command("mount", "-o", "remount,ro", f.dir)
-	if err := f.store.Usable(t.Context()); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("Usable = %v, want EROFS", err)
+	f.command("mount", "-o", "remount,bind,rw", f.dir)
+	f.must(f.store.Usable(t.Context()))
+	if err := f.store.Writable(t.Context()); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("Writable = %v, want EROFS", err)
 	}
 	f.must(f.unpublish("h1", "1"))
 	f.restart()
@@ -116,6 +119,17 @@ func TestAReadOnlyStoreLetsGo(t *testing.T) {
 		t.Errorf("a new copy: %v, want EROFS", err)
 	}
 	f.must(f.unpublish("h1", "3"))
+	f.must(f.publish("h1", "6")) // over a hold that still names the first pod
+	f.command("mount", "-o", "remount,rw", f.dir)
+	f.must(f.store.Writable(t.Context()))
+	f.must(f.publish("h1", "6"))
+	if err := f.publish("h1", "7"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "ns/pod-6") {
+		t.Errorf("%v, want ErrHeld naming ns/pod-6", err)
+	}
+	f.must(f.unpublish("h1", "6"))
+	if f.store.hasHold("h1") {
+		t.Error("a hold outlives its mount")
+	}
 }
 
 func TestSomethingOverTheMountIsNotThePodsVolume(t *testing.T) {

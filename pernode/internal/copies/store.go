@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/keyedmutex"
@@ -85,6 +86,8 @@ type Store struct {
 	unlock  *os.File // holds the lock until closed
 	handles keyedmutex.Mutex
 	targets keyedmutex.Mutex
+	// questions are those of health checks, which a hung disk must not pile up.
+	questions singleflight.Group
 
 	mu     sync.Mutex
 	stamps map[string]stamp // of the holds known to be right, by volume

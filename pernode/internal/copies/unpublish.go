@@ -39,7 +39,7 @@ func (s *Store) Unpublish(ctx context.Context, volume, target string) error {
 			return err
 		}
 	}
-	if holdsTarget || !hasHold && s.isOrphan(volume) {
+	if holdsTarget || s.isOrphan(volume) {
 		s.dropHold(volume)
 	}
 	return nil
@@ -68,9 +68,13 @@ func leadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
-// isOrphan is true for a hold that cannot be read, of a copy that nothing shows.
+// isOrphan is true for a hold of a copy that nothing shows, when it cannot be read
+// or names a target that is gone: one that could not be written or removed in time.
 func (s *Store) isOrphan(volume string) bool {
 	if handle.Check(volume) != nil || !s.hasHold(volume) {
+		return false
+	}
+	if hold, readable := s.Hold(volume); readable && !s.isGone(hold.Target) {
 		return false
 	}
 	mounts, err := s.mountsOf(volume)

@@ -106,10 +106,12 @@ func readCapability(capability *csi.VolumeCapability) (mount.Options, error) {
 // target, <...>/kubernetes.io~csi/<pv>/mount; empty for any other path.
 func persistentVolumeOf(target string) string {
 	dir := filepath.Dir(filepath.Clean(target))
-	if filepath.Base(filepath.Dir(dir)) != "kubernetes.io~csi" {
+	name := filepath.Base(dir)
+	// A PersistentVolume's name has the rules of a handle; no other can be asked for.
+	if filepath.Base(filepath.Dir(dir)) != "kubernetes.io~csi" || handle.Check(name) != nil {
 		return ""
 	}
-	return filepath.Base(dir)
+	return name
 }
 
 // refuse tells the pod's owner why the pod does not start. A call that was only

@@ -17,26 +17,27 @@ const unreadGrace = time.Minute
 
 // names are the PersistentVolumes that one volume is known or guessed by.
 type names struct {
-	pvs   map[string]bool
-	since time.Time // when the latest of them was first asked for
-	wish  uint64    // number of its latest publish, 0 for none since the start
-	retry time.Time // when a removal that failed is tried again
+	pvs   map[string]time.Time // and since when each is watched, zero for not yet
+	wish  uint64               // number of its latest publish, 0 for none since the start
+	retry time.Time            // when a removal that failed is tried again
 }
 
 // named returns the volume's names, made if there are none. The caller holds mu.
 func (s *Sweeper) named(volume string) *names {
 	n := s.names[volume]
 	if n == nil {
-		n = &names{pvs: make(map[string]bool)}
+		n = &names{pvs: make(map[string]time.Time)}
 		s.names[volume] = n
 	}
 	return n
 }
 
-func (n *names) add(pv string) {
-	if !n.pvs[pv] {
-		n.pvs[pv], n.since = true, time.Now()
+// watch adds a name, if it is new, and has it watched. The caller holds mu.
+func (s *Sweeper) watch(n *names, pv string) {
+	if n.pvs[pv].IsZero() {
+		n.pvs[pv] = time.Now()
 	}
+	s.config.Cluster.Follow(pv)
 }
 
 // Wanted says that a pod is about to be given the volume through the
@@ -48,8 +49,8 @@ func (s *Sweeper) Wanted(volume, pv string) {
 	s.wished++
 	n := s.named(volume)
 	n.wish, n.retry = s.wished, time.Time{}
-	if pv != "" {
-		n.add(pv)
+	if _, known := n.pvs[pv]; pv != "" && !known {
+		n.pvs[pv] = time.Time{}
 	}
 }
 
@@ -58,8 +59,9 @@ func (s *Sweeper) Wanted(volume, pv string) {
 func (s *Sweeper) Published(volume string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for pv := range s.named(volume).pvs {
-		s.config.Cluster.Follow(pv)
+	n := s.named(volume)
+	for pv := range n.pvs {
+		s.watch(n, pv)
 	}
 }
 
@@ -81,10 +83,10 @@ func (s *Sweeper) follow(all []string) {
 		present[volume] = true
 		n := s.named(volume)
 		if len(n.pvs) == 0 {
-			n.add(s.guess(volume))
+			n.pvs[s.guess(volume)] = time.Time{}
 		}
 		for pv := range n.pvs {
-			s.config.Cluster.Follow(pv)
+			s.watch(n, pv)
 		}
 	}
 	for volume := range s.names {
@@ -112,10 +114,10 @@ func (s *Sweeper) looksUnnamed(volume string) (bool, error) {
 	if n == nil || time.Now().Before(n.retry) {
 		return false, nil
 	}
-	for pv := range n.pvs {
+	for pv, watched := range n.pvs {
 		found, state := s.config.Cluster.Get(pv)
 		switch {
-		case state == persistentvolume.Unknown && time.Since(n.since) > unreadGrace:
+		case state == persistentvolume.Unknown && !watched.IsZero() && time.Since(watched) > unreadGrace:
 			return false, fmt.Errorf("the PersistentVolume of volume %q could not be read yet", volume)
 		case state == persistentvolume.Unknown, state == persistentvolume.Present && s.isNamedBy(volume, found):
 			return false, nil
@@ -131,11 +133,11 @@ func (s *Sweeper) learn(volumes []persistentvolume.Volume) (named map[string]boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	named = make(map[string]bool, len(volumes))
+	listed := make(map[string]bool, len(volumes))
 	for _, found := range volumes {
-		named[found.Handle] = true
+		named[found.Handle], listed[found.Name] = true, true
 		if n := s.names[found.Handle]; n != nil {
-			n.add(found.Name)
-			s.config.Cluster.Follow(found.Name)
+			s.watch(n, found.Name)
 		}
 	}
 	for volume := range named {
@@ -144,7 +146,8 @@ func (s *Sweeper) learn(volumes []persistentvolume.Volume) (named map[string]boo
 			continue
 		}
 		for pv := range n.pvs {
-			if _, state := s.config.Cluster.Get(pv); state == persistentvolume.Absent {
+			// A watch may lag behind the list, which just showed that it exists.
+			if _, state := s.config.Cluster.Get(pv); state == persistentvolume.Absent && !listed[pv] {
 				s.dropName(n, pv)
 			}
 		}
@@ -179,12 +182,19 @@ func (s *Sweeper) candidatesFor(volume string) []string {
 	return pvs
 }
 
-// notWanted is asked under the volume's lock, right before its copy goes.
+// notWanted is asked under the volume's lock, right before its copy goes, and
+// answers from memory.
 func (s *Sweeper) notWanted(volume string, before uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := s.names[volume]; n != nil && n.wish > before {
+	n := s.named(volume)
+	if n.wish > before {
 		return fmt.Errorf("%w: a pod asked for it meanwhile", errWantedAgain)
+	}
+	for pv := range n.pvs {
+		if found, state := s.config.Cluster.Get(pv); state == persistentvolume.Present && s.isNamedBy(volume, found) {
+			return fmt.Errorf("%w: PersistentVolume %q names it", errWantedAgain, pv)
+		}
 	}
 	return nil
 }
@@ -201,10 +211,15 @@ func (s *Sweeper) postpone(volume string) {
 	s.named(volume).retry = time.Now().Add(s.config.Every * 9 / 10)
 }
 
-func (s *Sweeper) forget(volume string) {
+// forget drops a volume whose copy is gone, false when a pod asked for it since.
+func (s *Sweeper) forget(volume string, before uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.named(volume).wish > before {
+		return false
+	}
 	s.drop(volume)
+	return true
 }
 
 // drop stops watching what only this volume is known by. The caller holds mu.
@@ -223,7 +238,7 @@ func (s *Sweeper) drop(volume string) {
 func (s *Sweeper) dropName(n *names, pv string) {
 	delete(n.pvs, pv)
 	for _, other := range s.names {
-		if other.pvs[pv] {
+		if _, used := other.pvs[pv]; used {
 			return
 		}
 	}

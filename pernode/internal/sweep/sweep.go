@@ -200,13 +200,15 @@ func (s *Sweeper) removeUnnamed(ctx context.Context, candidates []string) error 
 // remove removes one copy, unless its volume came back after the confirming read
 // began: as a PersistentVolume of a known name, which is asked here once more, or
 // as a publish on this node, which is asked under the volume's lock. The API
-// server is never asked under that lock: a publish would wait for it.
+// server is never asked under that lock: a publish would wait for it. What was
+// asked here is worth no more than patience: a removal that had to wait longer
+// for the lock or a disk does not happen.
 func (s *Sweeper) remove(ctx context.Context, volume string, before uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	err := s.stillUnnamed(ctx, volume)
 	if err == nil {
-		err = s.patiently(volume, func() error {
-			return s.config.Store.Remove(ctx, volume, func() error { return s.notWanted(volume, before) })
-		})
+		err = s.patiently(volume, func() error { return s.removeNow(ctx, volume, before) })
 	}
 	switch {
 	case errors.Is(err, copies.ErrHeld), errors.Is(err, errWantedAgain):
@@ -216,9 +218,24 @@ func (s *Sweeper) remove(ctx context.Context, volume string, before uint64) erro
 		s.postpone(volume)
 		return fmt.Errorf("remove the copy of volume %q: %w", volume, err)
 	}
+	return nil
+}
+
+// removeNow also does the accounts, since nobody may be waiting any more.
+func (s *Sweeper) removeNow(ctx context.Context, volume string, before uint64) error {
+	err := s.config.Store.Remove(ctx, volume, func() error {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("it took too long since the cluster was asked: %w", err)
+		}
+		return s.notWanted(volume, before)
+	})
+	if err != nil {
+		return err
+	}
 	s.removed.Add(1)
-	s.forget(volume)
-	s.config.Removed(volume)
+	if s.forget(volume, before) {
+		s.config.Removed(volume)
+	}
 	s.config.Log.Info("moved a copy to the trash, its PersistentVolume is gone", "volume", volume)
 	return nil
 }

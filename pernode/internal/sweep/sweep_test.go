@@ -26,6 +26,7 @@ type node struct {
 	listErr   error
 	removeErr error
 	hang      chan struct{} // what h1's disk waits for
+	lock      chan struct{} // what a removal waits for
 }
 
 func (n *node) List() ([]string, error) {
@@ -54,6 +55,9 @@ func (n *node) Hold(volume string) (copies.Hold, bool) {
 func (n *node) Remove(_ context.Context, volume string, confirm func() error) error {
 	if _, held, _ := n.Holder(volume); held {
 		return copies.ErrHeld
+	}
+	if n.lock != nil {
+		<-n.lock
 	}
 	if err := confirm(); err != nil {
 		return err
@@ -84,7 +88,8 @@ type api struct {
 	followed map[string]bool
 	err      error
 	lists    int
-	onList   func() // called between the list and its return
+	onList   func()          // called between the list and its return
+	absent   map[string]bool // names whose watch has not seen them come back
 }
 
 func (a *api) Follow(name string)   { a.followed[name] = true }
@@ -95,7 +100,7 @@ func (a *api) Get(name string) (persistentvolume.Volume, persistentvolume.State)
 	switch {
 	case !a.followed[name] || a.unknown[name]:
 		return persistentvolume.Volume{}, persistentvolume.Unknown
-	case !exists:
+	case !exists, a.absent[name]:
 		return persistentvolume.Volume{}, persistentvolume.Absent
 	}
 	return v, persistentvolume.Present
@@ -264,6 +269,53 @@ func TestAHungCopyKeepsNobodyElse(t *testing.T) {
 		f.sweep(t.Context())
 		if f.left() != "" {
 			t.Errorf("after the disk answered: %q", f.left())
+		}
+	})
+}
+
+// A removal that waits for the volume's lock must not go on what was confirmed
+// long ago.
+func TestARemovalThatWaitedTooLongDoesNotHappen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture("h1")
+		f.node.lock = make(chan struct{})
+		f.sweep(t.Context())
+		if f.Figures().Failures != 1 {
+			t.Errorf("%+v, want a failure", f.Figures())
+		}
+		f.api.put("h1", "h1")
+		time.Sleep(time.Hour)
+		close(f.node.lock)
+		synctest.Wait()
+		if f.left() != "h1" {
+			t.Error("a copy was removed that a PersistentVolume names again")
+		}
+	})
+}
+
+func TestAWatchThatLagsBehindTheListIsKept(t *testing.T) {
+	f := newFixture("h1")
+	f.api.absent = map[string]bool{"h1": true}
+	f.api.put("h1", "h1")
+	f.sweep(t.Context())
+	if f.left() != "h1" || !f.api.followed["h1"] {
+		t.Errorf("left %q, followed %v", f.left(), f.api.followed)
+	}
+}
+
+// A name that was asked for and refused is watched only by the next sweep.
+func TestARefusedNameIsNoFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture("h1")
+		f.api.put("h1", "h1")
+		f.sweep(t.Context())
+		f.Wanted("h1", "pv-2")
+		f.api.put("pv-2", "h1")
+		f.api.unknown["pv-2"] = true
+		time.Sleep(2 * unreadGrace)
+		f.sweep(t.Context())
+		if f.Figures().Failures != 0 {
+			t.Errorf("%+v, want no failure", f.Figures())
 		}
 	})
 }
