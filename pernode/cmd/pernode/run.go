@@ -37,7 +37,7 @@ func (p *plugin) run(ctx context.Context) error {
 	if !endsWithin(&behind, backgroundEnd) {
 		p.log.Warn("stopping although the disk does not answer")
 	}
-	err = errors.Join(err, p.close())
+	p.pushLast()
 	p.log.Info("stopped")
 	return err
 }
@@ -78,12 +78,13 @@ func endsWithin(group *sync.WaitGroup, bound time.Duration) bool {
 	}
 }
 
-func (p *plugin) close() error {
-	// A collector that is down must not turn a clean stop into a failure.
+// pushLast pushes the last metrics. A collector that is down must not turn a clean
+// stop into a failure. The store is not closed: a look at a disk that hangs may
+// still be using it, and the end of the process gives it up.
+func (p *plugin) pushLast() {
 	if err := p.telemetry.Shutdown(context.Background()); err != nil {
 		p.log.Warn("the last metrics were not pushed", "error", err)
 	}
-	return p.store.Close()
 }
 
 func (p *plugin) probe(ctx context.Context) error { return server.Probe(ctx, p.socket) }
