@@ -1,0 +1,80 @@
+//go:build e2e
+
+package pernode
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"liken.sh/e2e/cluster"
+)
+
+// TestHealthAndStats are what the kubelet tells of the volume.
+func TestHealthAndStats(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	volume := s.volume()
+	node := kube.Nodes[0]
+	s.pod("pod", node, volume)
+	s.runs("pod", soon)
+	s.exec("pod", "dd if=/dev/zero of=/data/big bs=1M count=8 2>/dev/null; touch /data/one /data/two")
+	copyDir := store + "/copies/" + volume
+	kube.MustOnNode(t, node, "mv", copyDir, copyDir+".moved")
+	// The kubelet asks once a minute, and the driver looks every 30 s.
+	s.healthBecomes("pod", "data Degraded CopyDeleted")
+	kube.MustOnNode(t, node, "mv", copyDir+".moved", copyDir)
+	s.healthBecomes("pod")
+
+	// Twice a minute passes: the kubelet's, and the driver's between two measurements.
+	for series, want := range map[string][2]float64{
+		"used_bytes":      {8 << 20, 9 << 20},
+		"inodes_used":     {4, 4},
+		"capacity_bytes":  {1 << 30, 1 << 60},
+		"available_bytes": {1 << 20, 1 << 60},
+	} {
+		cluster.Eventually(t, patient, "the kubelet shows kubelet_volume_stats_"+series, func() error {
+			got, err := s.kubeletSeries(node, "kubelet_volume_stats_"+series, volume)
+			if err == nil && (got < want[0] || got > want[1]) {
+				err = fmt.Errorf("it is %g, want %g to %g", got, want[0], want[1])
+			}
+			return err
+		})
+	}
+}
+
+// healthBecomes waits for the conditions in the pod's status.
+func (s *space) healthBecomes(pod string, want ...string) {
+	s.t.Helper()
+	cluster.Eventually(s.t, patient, fmt.Sprintf("the volume's health is %q", want), func() error {
+		got := []string{}
+		for _, health := range s.get(pod).Status.VolumeHealth {
+			for _, condition := range health.HealthConditions {
+				got = append(got, health.Name+" "+string(condition.Status)+" "+condition.Reason)
+			}
+		}
+		if slices.Equal(got, want) {
+			return nil
+		}
+		return fmt.Errorf("it is %q", got)
+	})
+}
+
+// kubeletSeries is the claim's value in the kubelet's metrics.
+func (s *space) kubeletSeries(node, series, claim string) (float64, error) {
+	text, err := kube.Client.CoreV1().RESTClient().Get().
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("metrics").DoRaw(s.t.Context())
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, series+"{") && strings.Contains(line, strconv.Quote(s.name)) && strings.Contains(line, strconv.Quote(claim)) {
+			fields := strings.Fields(line)
+			return strconv.ParseFloat(fields[len(fields)-1], 64)
+		}
+	}
+	return 0, errors.New("there is no such series")
+}
