@@ -56,6 +56,12 @@ func upgrade(t *testing.T, arguments ...string) {
 		"--reset-then-reuse-values", "--wait", "--timeout", "5m"}, arguments...)...)
 }
 
+// rollback is helm's, to what TestMain installed.
+func rollback(t *testing.T) {
+	t.Helper()
+	kube.Run(t, "helm", "rollback", release, "1", "--namespace", namespace, "--wait", "--timeout", "5m")
+}
+
 // TestUpgrade changes the image under running pods, and goes back.
 func TestUpgrade(t *testing.T) {
 	s := newSpace(t)
@@ -105,8 +111,7 @@ func TestCopyGoesWhenItsPluginIsBack(t *testing.T) {
 		s.runs(node, soon)
 		s.delete("pod", node)
 	}
-	back := func() { upgrade(t, "--set-json", "affinity={}") }
-	t.Cleanup(back)
+	t.Cleanup(func() { rollback(t) })
 	upgrade(t, "--set-json", fmt.Sprintf(`affinity={"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
 		{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}]}}}`, corev1.LabelHostname, down))
 	cluster.Eventually(t, soon, down+" has no plugin", func() error {
@@ -119,7 +124,7 @@ func TestCopyGoesWhenItsPluginIsBack(t *testing.T) {
 	s.delete("persistentvolume", volume)
 	copyGoes(t, up, volume)
 	copyStays(t, down, volume)
-	back()
+	rollback(t)
 	pluginRuns(t, down)
 	copyGoes(t, down, volume)
 }

@@ -89,8 +89,8 @@ lines:
 // test with the driver's own image is run when the driver is installed.
 func TestHelmTestWithShell(t *testing.T) {
 	reportFailure(t, namespace)
-	kube.Run(t, "helm", "upgrade", release, "charts/pernode", "--namespace", namespace, "--reset-then-reuse-values",
-		"--set", "test.image=busybox:stable", "--wait")
+	t.Cleanup(func() { rollback(t) })
+	upgrade(t, "--set", "test.image=busybox:stable")
 	// Twice: the first must leave nothing in the way of the second.
 	for range 2 {
 		if said := kube.Run(t, "helm", "test", release, "--namespace", namespace); !strings.Contains(said, "Succeeded") {

@@ -50,6 +50,13 @@ func run(m *testing.M) int {
 		fmt.Println(state + logs)
 		return 1
 	}
+	// Only with a plugin the pods of a run that was cut off can end.
+	for _, kind := range []string{"namespaces", "persistentvolumes"} {
+		if _, err := kube.Try("", "kubectl", "delete", kind, "--selector", "e2e", "--timeout=3m"); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
 	code := m.Run()
 	if err := uninstall(); err != nil {
 		fmt.Println(err)

@@ -38,7 +38,7 @@ type space struct {
 func newSpace(t *testing.T) *space {
 	t.Helper()
 	made, err := kube.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-", Labels: map[string]string{"e2e": ""}},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("make a namespace: %v", err)
