@@ -19,11 +19,12 @@ import (
 // guides' images are made up.
 const pause = "liken.sh/pause:1"
 
-// applied makes the objects of a page's block and, when the test ends, deletes them.
-func applied(t *testing.T, manifests string) {
+// owns deletes the objects of a page's blocks when the test ends, first all and
+// then waiting for all: what comes first can be in use by what comes later.
+func owns(t *testing.T, blocks ...string) {
 	t.Helper()
+	manifests := strings.Join(blocks, "---\n")
 	t.Cleanup(func() {
-		// A volume waits for its claim, which comes later in the block.
 		if _, err := kube.Try(manifests, "kubectl", "delete", "--filename", "-", "--ignore-not-found", "--wait=false"); err != nil {
 			t.Error(err)
 		}
@@ -31,7 +32,6 @@ func applied(t *testing.T, manifests string) {
 			t.Error(err)
 		}
 	})
-	kube.Apply(t, manifests)
 }
 
 // TestFirstVolume is the page's, with the visits it speaks of.
@@ -39,7 +39,8 @@ func TestFirstVolume(t *testing.T) {
 	t.Parallel()
 	t.Cleanup(func() { copiesGo(t, "scratch") })
 	manifests := block(t, "install.md", "The first volume", "yaml", 0)
-	applied(t, manifests)
+	owns(t, manifests)
+	kube.Apply(t, manifests)
 	reportFailure(t, "default")
 	writer := &space{t: t, name: "default"}
 	writer.runs("writer", soon)
@@ -108,8 +109,9 @@ func TestCache(t *testing.T) {
 	kube.NameImage(t, pause, "registry.example.com/mirror:1")
 	t.Cleanup(func() { copiesGo(t, "mirror-cache", "mirror-cache-2") })
 	const guide = "guides/cache.md"
-	manifests := block(t, guide, "A cache", "yaml", 0)
-	applied(t, manifests)
+	manifests, second := block(t, guide, "A cache", "yaml", 0), block(t, guide, "Emptying it", "yaml", 0)
+	owns(t, manifests, second)
+	kube.Apply(t, manifests)
 	reportFailure(t, "mirror")
 	rollout := "kubectl -n mirror rollout status daemonset mirror --timeout=5m"
 	shell(t, rollout)
@@ -118,7 +120,7 @@ func TestCache(t *testing.T) {
 		optionsAre(t, node, "/copies/mirror-cache ", "noexec", "noatime", "nosuid", "nodev")
 	}
 
-	applied(t, block(t, guide, "Emptying it", "yaml", 0))
+	kube.Apply(t, second)
 	changed := strings.Replace(manifests, "claimName: cache", "claimName: cache-2", 1)
 	kube.Apply(t, changed[strings.LastIndex(changed, "---\n"):])
 	shell(t, block(t, guide, "Emptying it", "sh", 0))
@@ -137,11 +139,12 @@ func TestReplicatedStore(t *testing.T) {
 	kube.NameImage(t, pause, "registry.example.com/db:1")
 	t.Cleanup(func() { copiesGo(t, "data-db-0", "data-db-1", "data-db-2", "db-everywhere") })
 	const guide = "guides/replicated-store.md"
-	applied(t, block(t, guide, "A store that replicates itself", "yaml", 0))
+	replicated := block(t, guide, "A store that replicates itself", "yaml", 0)
+	everywhere := block(t, guide, "As a DaemonSet", "yaml", 0)
+	// The namespace among them takes the claims that the StatefulSet makes with it.
+	owns(t, replicated, everywhere)
+	kube.Apply(t, replicated)
 	reportFailure(t, "shop")
-	// The namespace takes the claims of the StatefulSet with it, but for the
-	// order in which they are asked for.
-	t.Cleanup(func() { kube.Run(t, "kubectl", "delete", "namespace", "shop", "--ignore-not-found", "--timeout=3m") })
 	replicas := int32(min(3, len(kube.Nodes)))
 	cluster.Eventually(t, patient, fmt.Sprintf("%d replicas run", replicas), func() error {
 		set, err := kube.Client.AppsV1().StatefulSets("shop").Get(t.Context(), "db", metav1.GetOptions{})
@@ -163,7 +166,7 @@ func TestReplicatedStore(t *testing.T) {
 		t.Errorf("the replicas are on the nodes %v", where)
 	}
 
-	applied(t, block(t, guide, "As a DaemonSet", "yaml", 0))
+	kube.Apply(t, everywhere)
 	shell(t, "kubectl -n shop rollout status daemonset db-everywhere --timeout=5m")
 	for _, node := range kube.Nodes {
 		copyStays(t, node, "db-everywhere")
