@@ -54,7 +54,7 @@ func reportFailure(t *testing.T, namespaces ...string) {
 	t.Cleanup(func() {
 		kube.ReportFailure(t, namespaces,
 			"get pods --output wide --namespace "+namespace,
-			"logs daemonset/"+release+" --all-pods --prefix --tail 80 --namespace "+namespace)
+			"logs daemonset/"+release+" --all-pods --prefix --tail 300 --namespace "+namespace)
 	})
 }
 
