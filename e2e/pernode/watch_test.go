@@ -13,7 +13,8 @@ import (
 	"liken.sh/e2e/cluster"
 )
 
-// TestHealth has somebody move a copy under its pod, and back.
+// TestHealth has somebody move a copy under its pod, and back. The plugin that
+// finds out was started anew, so it has seen neither the copy nor its publish.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -23,6 +24,7 @@ func TestHealth(t *testing.T) {
 	s.runs("pod", soon)
 	copyDir := store + "/copies/" + volume
 	kube.MustOnNode(t, node, "mv", copyDir, copyDir+".moved")
+	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", pluginRuns(t, node).Name)
 	// The kubelet asks once a minute, and the driver looks every 30 s.
 	s.healthBecomes("pod", "data Degraded CopyDeleted")
 	kube.MustOnNode(t, node, "mv", copyDir+".moved", copyDir)
@@ -49,7 +51,9 @@ func TestStats(t *testing.T) {
 	}
 	for _, row := range rows {
 		series := "kubelet_volume_stats_" + row.series
-		cluster.Eventually(t, patient, "the kubelet shows "+series, func() error {
+		// The kubelet asks each one to two minutes, and is given what the driver
+		// measured at most a minute before it was asked the last time.
+		cluster.Eventually(t, 2*patient, "the kubelet shows "+series, func() error {
 			got, err := s.kubeletSeries(node, series, volume)
 			if err == nil && (got < row.least || got > row.atMost) {
 				err = fmt.Errorf("it is %g, want %g to %g", got, row.least, row.atMost)
