@@ -78,6 +78,11 @@ unit: setup helm ## Unit and integration tests of every module, with the race de
 helm: setup
 	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
 
+# Not a part of test: it needs what a machine for tests may lack (see hack/cluster).
+.PHONY: e2e
+e2e: bin/cluster ## End-to-end tests on the local cluster; starts one for them when none runs (root).
+	@hack/e2e
+
 .PHONY: lint
 lint: setup ## golangci-lint over every module, actionlint over the workflows.
 	@lint=$(call tool,golangci-lint) && GOWORK=off hack/each "$$lint" run --allow-parallel-runners --config "$(CURDIR)/.golangci.yaml"
@@ -85,7 +90,7 @@ lint: setup ## golangci-lint over every module, actionlint over the workflows.
 
 .PHONY: vet
 vet: setup
-	@GOWORK=off hack/each go vet ./...
+	@GOWORK=off hack/each go vet -tags e2e ./...
 
 .PHONY: format
 format: setup

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/handle"
 )
 
 // Hold says which pod has a volume's copy, and where. It names the holder to
@@ -128,6 +131,17 @@ func (s *Store) dropHold(volume string) {
 		s.config.Log.Warn("a hold cannot be removed, the next pod takes it over", "volume", volume, "error", err)
 	}
 	s.doubt(volume)
+}
+
+// Holds returns the handles that a hold is written for. After a start, only that
+// tells of a copy that was moved away while a pod has it.
+func (s *Store) Holds() ([]string, error) {
+	names, err := namesIn(s.holds)
+	if err != nil {
+		return nil, fmt.Errorf("list the holds: %w", err)
+	}
+	// What an interrupted write left is no hold.
+	return slices.DeleteFunc(names, func(name string) bool { return handle.Check(name) != nil }), nil
 }
 
 // cleanHolds removes the holds whose target is no mount any more: a reboot leaves

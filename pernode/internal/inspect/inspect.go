@@ -39,6 +39,7 @@ const (
 // may hang.
 type Store interface {
 	List() ([]string, error)
+	Holds() ([]string, error)
 	Open(volume string) (*os.File, error)
 	State(volume string) (copies.State, error)
 	Space() (copies.Space, error)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,7 @@ type node struct {
 
 	mu      sync.Mutex
 	listed  []string
+	held    []string
 	states  map[string]copies.State
 	err     error
 	openErr error
@@ -67,6 +69,12 @@ func (n *node) List() ([]string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return append([]string(nil), n.listed...), n.listErr
+}
+
+func (n *node) Holds() ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return append([]string(nil), n.held...), nil
 }
 
 func (n *node) Open(volume string) (*os.File, error) {
@@ -171,6 +179,23 @@ func TestVerdict(t *testing.T) {
 			wantVerdict(t, i, "h1", "")
 		})
 	}
+}
+
+// A plugin that is started anew knows a copy that was moved away before by its
+// hold alone.
+func TestStartFindsAHeldCopyThatWasMovedAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, "h1")
+		n.held = []string{"moved", "stale"}
+		n.states["moved"] = copies.State{Deleted: true}
+		i := n.running(t)
+		wantVerdict(t, i, "moved", "CopyDeleted")
+		wantVerdict(t, i, "stale", "")
+		n.set(func() { n.held, n.states["moved"] = nil, copies.State{} })
+		time.Sleep(lookEvery + time.Second)
+		synctest.Wait()
+		wantVerdict(t, i, "moved", "")
+	})
 }
 
 func TestJudgeSpace(t *testing.T) {

@@ -18,16 +18,20 @@ func (i *Inspector) lookAtAll() {
 // lookRound looks at the copies in the store, and at the volumes that have a pod
 // or a fault and no copy there: only another look tells that a cause is gone.
 func (i *Inspector) lookRound() {
-	var volumes []string
-	var err error
-	<-i.list.ask(func() { volumes, err = i.config.Store.List() })
+	var volumes, held []string
+	var err, holdsErr error
+	<-i.list.ask(func() {
+		volumes, err = i.config.Store.List()
+		held, holdsErr = i.config.Store.Holds()
+	})
 	i.tell("its copies cannot be listed", err)
+	i.tell("its holds cannot be listed", holdsErr)
 	if !i.isListed() {
 		for _, volume := range volumes {
 			i.meter.Touch(volume)
 		}
 	}
-	for _, volume := range i.expect(volumes) {
+	for _, volume := range i.expect(volumes, held) {
 		if i.isStopped() {
 			return
 		}
@@ -38,14 +42,19 @@ func (i *Inspector) lookRound() {
 	}
 }
 
-// expect makes the copies known that are listed, and returns all volumes that
-// are known.
-func (i *Inspector) expect(listed []string) []string {
+// expect makes the copies known that are listed or held, and returns all volumes
+// that are known.
+func (i *Inspector) expect(listed, held []string) []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, volume := range listed {
 		if i.subjects[volume] == nil {
 			i.subjects[volume] = &subject{exists: true}
+		}
+	}
+	for _, volume := range held {
+		if i.subjects[volume] == nil {
+			i.subjects[volume] = &subject{}
 		}
 	}
 	known := make([]string, 0, len(i.subjects))

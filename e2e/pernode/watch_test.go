@@ -1,0 +1,97 @@
+//go:build e2e
+
+package pernode
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"liken.sh/e2e/cluster"
+)
+
+// TestHealth has somebody move a copy under its pod, and back. The plugin that
+// finds out was started anew, so it has seen neither the copy nor its publish.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	volume := s.volume()
+	node := kube.Nodes[0]
+	s.pod("pod", node, volume)
+	s.runs("pod", soon)
+	copyDir := store + "/copies/" + volume
+	kube.MustOnNode(t, node, "mv", copyDir, copyDir+".moved")
+	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", pluginRuns(t, node).Name)
+	// The kubelet asks once a minute, and the driver looks every 30 s.
+	s.healthBecomes("pod", "data Degraded CopyDeleted")
+	kube.MustOnNode(t, node, "mv", copyDir+".moved", copyDir)
+	s.healthBecomes("pod")
+}
+
+// TestStats compares the kubelet's metrics with what the pod wrote.
+func TestStats(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	volume := s.volume()
+	node := kube.Nodes[1]
+	s.pod("pod", node, volume)
+	s.runs("pod", soon)
+	s.exec("pod", "dd if=/dev/zero of=/data/big bs=1M count=8 2>/dev/null; touch /data/one /data/two")
+	rows := []struct {
+		series        string
+		least, atMost float64
+	}{
+		{"used_bytes", 8 << 20, 9 << 20},
+		{"inodes_used", 4, 4}, // Three files and the directory.
+		{"available_bytes", 1 << 20, 1 << 60},
+		{"capacity_bytes", 1 << 30, 1 << 60},
+	}
+	for _, row := range rows {
+		series := "kubelet_volume_stats_" + row.series
+		// The kubelet asks each one to two minutes, and is given what the driver
+		// measured at most a minute before it was asked the last time.
+		cluster.Eventually(t, 2*patient, "the kubelet shows "+series, func() error {
+			got, err := s.kubeletSeries(node, series, volume)
+			if err == nil && (got < row.least || got > row.atMost) {
+				err = fmt.Errorf("it is %g, want %g to %g", got, row.least, row.atMost)
+			}
+			return err
+		})
+	}
+}
+
+// healthBecomes waits for the conditions in the pod's status.
+func (s *space) healthBecomes(pod string, want ...string) {
+	s.t.Helper()
+	cluster.Eventually(s.t, patient, fmt.Sprintf("the volume's health is %q", want), func() error {
+		got := []string{}
+		for _, health := range s.get(pod).Status.VolumeHealth {
+			for _, condition := range health.HealthConditions {
+				got = append(got, health.Name+" "+string(condition.Status)+" "+condition.Reason)
+			}
+		}
+		if slices.Equal(got, want) {
+			return nil
+		}
+		return fmt.Errorf("it is %q", got)
+	})
+}
+
+// kubeletSeries is the claim's value in the kubelet's metrics.
+func (s *space) kubeletSeries(node, series, claim string) (float64, error) {
+	text, err := kube.Client.CoreV1().RESTClient().Get().
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("metrics").DoRaw(s.t.Context())
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, series+"{") && strings.Contains(line, strconv.Quote(s.name)) && strings.Contains(line, strconv.Quote(claim)) {
+			fields := strings.Fields(line)
+			return strconv.ParseFloat(fields[len(fields)-1], 64)
+		}
+	}
+	return 0, errors.New("there is no such series")
+}
