@@ -73,11 +73,7 @@ func TestSecondPodWaits(t *testing.T) {
 		t.Errorf("the holder is not named: %s", line)
 	}
 
-	before := pluginRuns(t, node)
-	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", before.Name)
-	if after := pluginRuns(t, node); after.UID == before.UID {
-		t.Fatal("the driver's pod is the same")
-	}
+	restartPlugin(t, node)
 	refused, err := s.count("second", "PerNodeVolumeHeld")
 	if err != nil {
 		t.Fatal(err)

@@ -24,11 +24,24 @@ func TestHealth(t *testing.T) {
 	s.runs("pod", soon)
 	copyDir := store + "/copies/" + volume
 	kube.MustOnNode(t, node, "mv", copyDir, copyDir+".moved")
-	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", pluginRuns(t, node).Name)
+	restartPlugin(t, node)
 	// The kubelet asks once a minute, and the driver looks every 30 s.
 	s.healthBecomes("pod", "data Degraded CopyDeleted")
 	kube.MustOnNode(t, node, "mv", copyDir+".moved", copyDir)
 	s.healthBecomes("pod")
+	// A plugin that started without the copy does not watch its PersistentVolume, and
+	// would remove the copy only at the next of its sweeps, which are ten minutes apart.
+	restartPlugin(t, node)
+}
+
+// restartPlugin deletes the driver's pod on the node, and waits for the next.
+func restartPlugin(t *testing.T, node string) {
+	t.Helper()
+	before := pluginRuns(t, node)
+	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", before.Name)
+	if after := pluginRuns(t, node); after.UID == before.UID {
+		t.Fatal("the driver's pod is the same")
+	}
 }
 
 // TestStats compares the kubelet's metrics with what the pod wrote.
