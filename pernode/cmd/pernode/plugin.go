@@ -121,7 +121,7 @@ func (p *plugin) openServer(context.Context) (err error) {
 	}
 	service := driver.New(driver.Config{
 		NodeID: p.options.nodeID, Store: p.store, Sweeper: p.cluster.sweeper, Inspector: p.inspector,
-		Events: p.cluster.events, Refused: p.metrics.Refused, Log: p.log,
+		Events: p.cluster.events, Refused: p.metrics.Refused,
 	})
 	p.server, err = server.New(server.Config{
 		Driver: driver.Name, Version: build.Version(), Codes: driver.Codes(), Ready: p.store.Usable,

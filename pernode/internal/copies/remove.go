@@ -2,15 +2,10 @@ package copies
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"liken.sh/csicommon/handle"
 )
-
-// ErrKept is wrapped when a removal was called off because the volume is wanted
-// again.
-var ErrKept = errors.New("the copy is kept")
 
 // Remove moves a copy to the trash, under the volume's lock and only while no
 // mount shows it. confirm is asked last whether the volume is still unwanted, and
@@ -37,7 +32,7 @@ func (s *Store) Remove(ctx context.Context, volume string, confirm func() error)
 		return s.heldError(volume, mounts)
 	}
 	if err := confirm(); err != nil {
-		return fmt.Errorf("%w: %w", ErrKept, err)
+		return fmt.Errorf("the copy is kept: %w", err)
 	}
 	s.step("trash copy")
 	if err := s.bin.Put(s.copies, volume); err != nil {

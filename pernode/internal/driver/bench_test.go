@@ -52,7 +52,7 @@ func benchDriver(b *testing.B, root string) *Driver {
 		}
 	})
 	return New(Config{
-		NodeID: "node-1", Store: store, Sweeper: nobody{}, Events: event.NewLog(log), Log: log,
+		NodeID: "node-1", Store: store, Sweeper: nobody{}, Events: event.NewLog(log),
 		Inspector: inspect.New(inspect.Config{Store: store, Log: log}),
 		Refused:   func(context.Context, string) {},
 	})

@@ -8,7 +8,6 @@ package driver
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -54,7 +53,6 @@ type Config struct {
 	Events    event.Recorder
 	// Refused counts a refused publish by the reason of its Event.
 	Refused func(ctx context.Context, reason string)
-	Log     *slog.Logger
 }
 
 // Driver is the CSI Node service.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -63,7 +62,7 @@ func (n *node) Post(about event.Object, kind event.Type, reason, message string)
 
 func newDriver(n *node) *driver.Driver {
 	return driver.New(driver.Config{
-		NodeID: "node-1", Store: n, Sweeper: n, Inspector: n, Events: n, Refused: n.Refused, Log: slog.New(slog.DiscardHandler),
+		NodeID: "node-1", Store: n, Sweeper: n, Inspector: n, Events: n, Refused: n.Refused,
 	})
 }
 
