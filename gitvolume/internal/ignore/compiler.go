@@ -18,12 +18,8 @@ const (
 	opAny                   // any byte but a slash
 	opSet                   // a byte of a set
 	opStar                  // any number of bytes without a slash
-	opEverything            // any number of bytes
 	opDirectories           // nothing, or any number of bytes up to a slash and the slash
 )
-
-// crosses tells whether the token can match any number of components.
-func (t token) crosses() bool { return t.op == opEverything || t.op == opDirectories }
 
 func (t token) isSlash() bool { return t.op == opByte && t.byte == '/' }
 
@@ -100,13 +96,27 @@ func (c *compiler) stars() {
 	switch {
 	case c.at-first < 2 || !opens:
 		c.tokens = append(c.tokens, token{op: opStar})
-	case rest == "" || strings.HasPrefix(rest, `\/`):
-		// With the quoted slash git does not try the match of nothing and no slash.
-		c.tokens = append(c.tokens, token{op: opEverything})
+	case rest == "":
+		// All that is below, at any depth.
+		c.directories()
+		c.tokens = append(c.tokens, token{op: opStar})
 	case rest[0] == '/':
 		c.at++
-		c.tokens = append(c.tokens, token{op: opDirectories})
+		c.directories()
+	case strings.HasPrefix(rest, `\/`):
+		// git sees the slash too late to try a match without it, so there is at
+		// least one directory.
+		c.at += len(`\/`)
+		c.tokens = append(c.tokens, token{op: opStar}, token{byte: '/'})
+		c.directories()
 	default:
 		c.tokens = append(c.tokens, token{op: opStar})
+	}
+}
+
+// directories adds a token for directories; a second one in a row would say nothing.
+func (c *compiler) directories() {
+	if n := len(c.tokens); n == 0 || c.tokens[n-1].op != opDirectories {
+		c.tokens = append(c.tokens, token{op: opDirectories})
 	}
 }

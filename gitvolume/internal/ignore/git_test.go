@@ -172,3 +172,10 @@ func testRepository(t testing.TB) *repository {
 	t.Helper()
 	return newRepository(t, t.TempDir())
 }
+
+func removeAll(t failer, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatalf("remove: %v", err)
+	}
+}

@@ -75,8 +75,6 @@ type list struct {
 	wild []*rule
 	// anchored are the rules with a place, from the file's directory down.
 	anchored []*rule
-	// deep tells whether any of anchored has to see more than one component.
-	deep bool
 }
 
 // named are the last of a name's rules: for whatever is no directory, and for a
@@ -88,16 +86,15 @@ func newList(rules []rule) *list {
 	for i := range rules {
 		r := &rules[i]
 		switch {
-		case r.place != nil:
+		case r.places != nil:
 			l.anchored = append(l.anchored, r)
-			l.deep = l.deep || r.place.rest != nil
-		case r.last.kind == plain:
-			n := l.names[r.last.text]
+		case r.name.kind == plain:
+			n := l.names[r.name.text]
 			n.directory = r
 			if !r.directory {
 				n.other = r
 			}
-			l.names[r.last.text] = n
+			l.names[r.name.text] = n
 		default:
 			l.wild = append(l.wild, r)
 		}
@@ -117,7 +114,7 @@ func (l *list) find(name string, isDir bool) *rule {
 		if r.before(best) {
 			break
 		}
-		if r.takes(isDir) && r.last.matches(name) {
+		if r.takes(isDir) && r.name.matches(name) {
 			return r
 		}
 	}

@@ -2,9 +2,9 @@ package ignore
 
 import "strings"
 
-// rule is one pattern of a file. A rule with a place is matched component by
-// component from its file's directory down; one without is matched against the last
-// component of any path below it.
+// rule is one pattern of a file. It is matched against the last component of any
+// path below its file's directory, or component by component from there if it has
+// places.
 type rule struct {
 	// text is the pattern as written, without the blanks at its end.
 	text string
@@ -14,18 +14,8 @@ type rule struct {
 	negated bool
 	// directory means that only a directory matches.
 	directory bool
-	// last matches the last component, unless there is a place with a rest.
-	last  segment
-	place *place
-}
-
-// place is where below its file's directory an anchored rule matches.
-type place struct {
-	// parents match the directories down to where last or rest matches.
-	parents []segment
-	// rest, if there is one, matches all of the path below the parents: it may
-	// cross any number of directories.
-	rest *glob
+	name      segment
+	places    []place
 }
 
 // before tells whether r stands before other, which may be nil.
@@ -55,9 +45,9 @@ func parseRule(line string, number int) (rule, bool) {
 	}
 	ok := false
 	if strings.Contains(pattern, "/") {
-		ok = r.parsePlace(strings.TrimPrefix(pattern, "/"))
+		ok = r.parsePlaces(strings.TrimPrefix(pattern, "/"))
 	} else {
-		r.last, ok = parseName(pattern)
+		r.name, ok = parseName(pattern)
 	}
 	return r, ok
 }
@@ -90,8 +80,8 @@ func parseName(pattern string) (segment, bool) {
 	return newSegment(c.tokens, c.sets), true
 }
 
-// parsePlace reads a pattern with a slash, without one at its start.
-func (r *rule) parsePlace(pattern string) bool {
+// parsePlaces reads a pattern with a slash, without one at its start.
+func (r *rule) parsePlaces(pattern string) bool {
 	// git compares what stands before the first special byte on its own and gives
 	// the remainder to its matcher, for which a "**" at the start of the remainder
 	// stands at the start of a path: "a/b**/c" matches "a/bc" and "a/bx/y/c".
@@ -99,41 +89,12 @@ func (r *rule) parsePlace(pattern string) bool {
 	if pattern == "" || !c.compile() {
 		return false
 	}
-	p := place{}
-	start := 0
-	for i, token := range c.tokens {
-		if token.crosses() {
-			return r.setRest(&p, c.tokens[start:], c.sets)
-		}
-		if token.isSlash() {
-			p.parents = append(p.parents, newSegment(c.tokens[start:i], c.sets))
-			start = i + 1
-		}
+	r.places = newPlaces(c.tokens, c.sets)
+	if only := r.places[0]; len(r.places) == 1 && len(only) == 1 && only[0].loops {
+		// "**/name" is "name", and is found faster so.
+		r.name, r.places = only[0].segment, nil
 	}
-	r.last, r.place = newSegment(c.tokens[start:], c.sets), &p
 	return true
-}
-
-// setRest makes the rule match tokens below the place's parents.
-func (r *rule) setRest(p *place, tokens []token, sets []set) bool {
-	// "**/name" is "name", and much cheaper so.
-	if len(p.parents) == 0 && tokens[0].op == opDirectories && !anySpans(tokens[1:]) {
-		r.last = newSegment(tokens[1:], sets)
-		return true
-	}
-	p.rest = &glob{tokens, sets}
-	r.place = p
-	return true
-}
-
-// anySpans tells whether any of the tokens can match more than one component.
-func anySpans(tokens []token) bool {
-	for _, token := range tokens {
-		if token.crosses() || token.isSlash() {
-			return true
-		}
-	}
-	return false
 }
 
 // plainLength is how many bytes stand before the first that is special.

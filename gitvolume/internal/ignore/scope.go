@@ -5,57 +5,57 @@ type scope struct {
 	list *list
 	// base is the level that the file belongs to, nil for the class's list.
 	base *Level
-	// depth is how many directories below the file's own this one is.
-	depth int
-	// dir is the path from the file's directory to this one, with a slash at its
-	// end; empty if no rule needs it.
-	dir string
-	// here are the anchored rules that can match an entry of this directory, below
-	// those that can match further down; both in the file's order.
-	here, below []candidate
+	// active are the candidates in this directory, in the file's order; here are
+	// those of them that can match one of its entries.
+	active, here []candidate
 }
 
-// candidate is an anchored rule whose parents have matched so far.
+// candidate is a place of a rule that matches down to a directory, of which an entry
+// has to match the next step.
 type candidate struct {
 	*rule
-	// from is where in dir the rest of the rule starts to match.
-	from int
+	place place
+	next  int
 }
+
+func (c *candidate) step() *step          { return &c.place[c.next] }
+func (c *candidate) atLast() bool         { return c.next == len(c.place)-1 }
+func (c *candidate) is(o *candidate) bool { return c.next == o.next && &c.place[0] == &o.place[0] }
 
 func newScope(l *list, base *Level) scope {
 	s := scope{list: l, base: base}
 	for _, r := range l.anchored {
-		s.keep(candidate{rule: r})
+		for _, p := range r.places {
+			s.add(candidate{rule: r, place: p})
+		}
 	}
 	return s
 }
 
 // enter is the scope of the subdirectory name.
 func (s *scope) enter(name string) scope {
-	sub := scope{list: s.list, base: s.base, depth: s.depth + 1}
-	if s.list.deep {
-		sub.dir = s.dir + name + "/"
-	}
-	for _, c := range s.below {
-		if s.depth < len(c.place.parents) {
-			if !c.place.parents[s.depth].matches(name) {
-				continue
-			}
-			c.from = len(sub.dir)
+	sub := scope{list: s.list, base: s.base}
+	for _, c := range s.active {
+		if c.step().loops {
+			sub.add(c)
 		}
-		sub.keep(c)
+		if !c.atLast() && c.step().matches(name) {
+			c.next++
+			sub.add(c)
+		}
 	}
 	return sub
 }
 
-// keep files a candidate, of which all parents down to this directory match.
-func (s *scope) keep(c candidate) {
-	remaining := len(c.place.parents) - s.depth
-	if remaining <= 0 {
-		s.here = append(s.here, c)
+// add takes a candidate. One that came twice, because a step loops and the one before
+// it matched, comes twice in a row; to keep both would double them at each level.
+func (s *scope) add(c candidate) {
+	if n := len(s.active); n > 0 && s.active[n-1].is(&c) {
+		return
 	}
-	if remaining > 0 || c.place.rest != nil {
-		s.below = append(s.below, c)
+	s.active = append(s.active, c)
+	if c.atLast() {
+		s.here = append(s.here, c)
 	}
 }
 
@@ -67,16 +67,9 @@ func (s *scope) find(name string, isDir bool) *rule {
 		if c.before(best) {
 			break
 		}
-		if c.takes(isDir) && c.matches(s.dir, name) {
+		if c.takes(isDir) && c.step().matches(name) {
 			return c.rule
 		}
 	}
 	return best
-}
-
-func (c *candidate) matches(dir, name string) bool {
-	if c.place.rest != nil {
-		return c.place.rest.match(dir[c.from:], name)
-	}
-	return c.last.matches(name)
 }

@@ -41,7 +41,7 @@ func (s *segment) matches(name string) bool {
 	case suffix:
 		return strings.HasSuffix(name, s.text)
 	}
-	return s.glob.match("", name)
+	return s.glob.match(name)
 }
 
 func allBytes(tokens []token) bool {
