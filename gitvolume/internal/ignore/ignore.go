@@ -19,8 +19,8 @@
 //   - One that is itself ignored, or untracked, counts like any other. That of an
 //     ignored directory does not.
 //   - git 2.39 reads a file of any size, git from 2.46 on none over 100 MiB. Whoever
-//     reads files that others write needs a bound: parsed, a file takes up to some
-//     thirty times its size in memory (many short patterns), and each name is
+//     reads files that others write needs a bound: parsed, a file takes up to a
+//     hundred times its size in memory (many short patterns), and each name is
 //     compared with each wildcard pattern.
 //   - Only a real directory is a directory; a symbolic link to one is not.
 //
@@ -52,7 +52,7 @@ func FromList(patterns []string) Patterns {
 }
 
 func parseLines(text string) Patterns {
-	var rules []rule
+	var rules []*rule
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		number++
@@ -72,19 +72,26 @@ type list struct {
 	// names has the rules that are one plain name, at any depth.
 	names map[string]named
 	// wild are the other rules for a name at any depth.
-	wild []*rule
+	wild []wildRule
 	// anchored are the rules with a place, from the file's directory down.
 	anchored []*rule
+}
+
+// wildRule has beside a rule what most names differ in, so that few rules have to be
+// fetched for a name.
+type wildRule struct {
+	// end is the byte that a name has to end with; -1 if that can be any.
+	end int16
+	*rule
 }
 
 // named are the last of a name's rules: for whatever is no directory, and for a
 // directory.
 type named struct{ other, directory *rule }
 
-func newList(rules []rule) *list {
+func newList(rules []*rule) *list {
 	l := &list{names: make(map[string]named)}
-	for i := range rules {
-		r := &rules[i]
+	for _, r := range rules {
 		switch {
 		case r.places != nil:
 			l.anchored = append(l.anchored, r)
@@ -96,7 +103,7 @@ func newList(rules []rule) *list {
 			}
 			l.names[r.name.text] = n
 		default:
-			l.wild = append(l.wild, r)
+			l.wild = append(l.wild, wildRule{r.name.end(), r})
 		}
 	}
 	return l
@@ -109,13 +116,17 @@ func (l *list) find(name string, isDir bool) *rule {
 	if isDir {
 		best = n.directory
 	}
+	end := int16(name[len(name)-1])
 	for i := len(l.wild) - 1; i >= 0; i-- {
-		r := l.wild[i]
+		r := &l.wild[i]
+		if r.end != end && r.end >= 0 {
+			continue
+		}
 		if r.before(best) {
 			break
 		}
 		if r.takes(isDir) && r.name.matches(name) {
-			return r
+			return r.rule
 		}
 	}
 	return best

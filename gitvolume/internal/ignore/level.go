@@ -47,10 +47,14 @@ func (l *Level) Enter(name string, own Patterns) *Level {
 }
 
 // Ignored is the verdict on the untracked entry name of the level's directory; name
-// is one component. A symbolic link is no directory, wherever it leads.
+// is one component. A symbolic link is no directory, wherever it leads. The empty
+// name, which is the tree's root, matches nothing.
 func (l *Level) Ignored(name string, isDir bool) Verdict {
 	if l.ignored.Ignored() {
 		return l.ignored
+	}
+	if name == "" {
+		return Verdict{}
 	}
 	for i := len(l.scopes) - 1; i >= 0; i-- {
 		if r := l.scopes[i].find(name, isDir); r != nil {

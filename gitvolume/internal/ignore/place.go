@@ -4,7 +4,10 @@ import "slices"
 
 // place is where below its file's directory a rule matches: one step for each
 // component of the path.
-type place []step
+type place struct {
+	rule  *rule
+	steps []step
+}
 
 // step matches one component.
 type step struct {
@@ -13,31 +16,31 @@ type step struct {
 	loops bool
 }
 
-// newPlaces splits a pattern's tokens at the slashes. There are two places, of which
+// newPlaces splits the tokens of a rule's pattern at the slashes. There are two places, of which
 // either may match, if a token for directories stands inside a component.
-func newPlaces(tokens []token, sets []set) []place {
+func newPlaces(r *rule, tokens []token, sets []set) []place {
 	for i, t := range tokens {
 		if t.op == opDirectories && i > 0 && !tokens[i-1].isSlash() {
 			// It matches nothing, or up to a slash in a component further down.
 			none := slices.Concat(tokens[:i], tokens[i+1:])
 			down := slices.Concat(tokens[:i], []token{{op: opStar}, {byte: '/'}}, tokens[i:])
-			return []place{newPlace(none, sets), newPlace(down, sets)}
+			return []place{{r, newSteps(none, sets)}, {r, newSteps(down, sets)}}
 		}
 	}
-	return []place{newPlace(tokens, sets)}
+	return []place{{r, newSteps(tokens, sets)}}
 }
 
-func newPlace(tokens []token, sets []set) place {
-	var p place
+func newSteps(tokens []token, sets []set) []step {
+	var steps []step
 	start, loops := 0, false
 	for i, t := range tokens {
 		switch {
 		case t.isSlash():
-			p = append(p, step{newSegment(tokens[start:i], sets), loops})
+			steps = append(steps, step{newSegment(tokens[start:i], sets), loops})
 			start, loops = i+1, false
 		case t.op == opDirectories:
 			start, loops = i+1, true
 		}
 	}
-	return append(p, step{newSegment(tokens[start:], sets), loops})
+	return append(steps, step{newSegment(tokens[start:], sets), loops})
 }

@@ -26,9 +26,9 @@ func (r *rule) takes(isDir bool) bool { return isDir || !r.directory }
 
 // parseRule reads one line, without its newline. Lines that hold no pattern, and
 // patterns that can match nothing, give no rule.
-func parseRule(line string, number int) (rule, bool) {
+func parseRule(line string, number int) (*rule, bool) {
 	if line == "" || line[0] == '#' {
-		return rule{}, false
+		return nil, false
 	}
 	line = strings.TrimSuffix(line, "\r")
 	// git handles lines as C strings.
@@ -36,12 +36,12 @@ func parseRule(line string, number int) (rule, bool) {
 		line = line[:end]
 	}
 	line = trimBlanks(line)
-	r := rule{text: line, line: number}
+	r := &rule{text: line, line: number}
 	pattern, negated := strings.CutPrefix(line, "!")
 	pattern, directory := strings.CutSuffix(pattern, "/")
 	r.negated, r.directory = negated, directory
 	if pattern == "" {
-		return rule{}, false
+		return nil, false
 	}
 	ok := false
 	if strings.Contains(pattern, "/") {
@@ -89,10 +89,10 @@ func (r *rule) parsePlaces(pattern string) bool {
 	if pattern == "" || !c.compile() {
 		return false
 	}
-	r.places = newPlaces(c.tokens, c.sets)
-	if only := r.places[0]; len(r.places) == 1 && len(only) == 1 && only[0].loops {
+	r.places = newPlaces(r, c.tokens, c.sets)
+	if steps := r.places[0].steps; len(r.places) == 1 && len(steps) == 1 && steps[0].loops {
 		// "**/name" is "name", and is found faster so.
-		r.name, r.places = only[0].segment, nil
+		r.name, r.places = steps[0].segment, nil
 	}
 	return true
 }

@@ -10,38 +10,49 @@ type scope struct {
 	active, here []candidate
 }
 
-// candidate is a place of a rule that matches down to a directory, of which an entry
-// has to match the next step.
+// candidate is a place that matches down to a directory, of which an entry has to
+// match the next step.
 type candidate struct {
-	*rule
-	place place
-	next  int
+	*place
+	next int
 }
 
-func (c *candidate) step() *step          { return &c.place[c.next] }
-func (c *candidate) atLast() bool         { return c.next == len(c.place)-1 }
-func (c *candidate) is(o *candidate) bool { return c.next == o.next && &c.place[0] == &o.place[0] }
+func (c candidate) step() *step  { return &c.steps[c.next] }
+func (c candidate) atLast() bool { return c.next == len(c.steps)-1 }
+
+// leads tells whether the subdirectory name matches the next step of several.
+func (c candidate) leads(name string) bool { return !c.atLast() && c.step().matches(name) }
 
 func newScope(l *list, base *Level) scope {
 	s := scope{list: l, base: base}
 	for _, r := range l.anchored {
-		for _, p := range r.places {
-			s.add(candidate{rule: r, place: p})
+		for i := range r.places {
+			s.add(candidate{place: &r.places[i]})
 		}
 	}
 	return s
 }
 
-// enter is the scope of the subdirectory name.
+// enter is the scope of the subdirectory name. Most often nothing changes but at the
+// first levels, and then nothing is copied.
 func (s *scope) enter(name string) scope {
+	same := 0
+	for same < len(s.active) && s.active[same].step().loops && !s.active[same].leads(name) {
+		same++
+	}
+	if same == len(s.active) {
+		return *s
+	}
 	sub := scope{list: s.list, base: s.base}
-	for _, c := range s.active {
+	for _, c := range s.active[:same] {
+		sub.add(c)
+	}
+	for _, c := range s.active[same:] {
 		if c.step().loops {
 			sub.add(c)
 		}
-		if !c.atLast() && c.step().matches(name) {
-			c.next++
-			sub.add(c)
+		if c.leads(name) {
+			sub.add(candidate{c.place, c.next + 1})
 		}
 	}
 	return sub
@@ -50,7 +61,7 @@ func (s *scope) enter(name string) scope {
 // add takes a candidate. One that came twice, because a step loops and the one before
 // it matched, comes twice in a row; to keep both would double them at each level.
 func (s *scope) add(c candidate) {
-	if n := len(s.active); n > 0 && s.active[n-1].is(&c) {
+	if n := len(s.active); n > 0 && s.active[n-1] == c {
 		return
 	}
 	s.active = append(s.active, c)
@@ -63,11 +74,11 @@ func (s *scope) add(c candidate) {
 func (s *scope) find(name string, isDir bool) *rule {
 	best := s.list.find(name, isDir)
 	for i := len(s.here) - 1; i >= 0; i-- {
-		c := &s.here[i]
-		if c.before(best) {
+		c := s.here[i]
+		if c.rule.before(best) {
 			break
 		}
-		if c.takes(isDir) && c.step().matches(name) {
+		if c.rule.takes(isDir) && c.step().matches(name) {
 			return c.rule
 		}
 	}

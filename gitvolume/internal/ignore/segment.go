@@ -44,6 +44,17 @@ func (s *segment) matches(name string) bool {
 	return s.glob.match(name)
 }
 
+// end is the byte that whatever matches ends with, -1 if that can be any.
+func (s *segment) end() int16 {
+	switch {
+	case s.kind == wild && s.glob.tokens[len(s.glob.tokens)-1].op == opByte:
+		return int16(s.glob.tokens[len(s.glob.tokens)-1].byte)
+	case s.kind == suffix && s.text != "":
+		return int16(s.text[len(s.text)-1])
+	}
+	return -1
+}
+
 func allBytes(tokens []token) bool {
 	for _, token := range tokens {
 		if token.op != opByte {
