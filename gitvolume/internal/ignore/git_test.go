@@ -2,8 +2,10 @@ package ignore_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,15 +158,21 @@ func symlink(t failer, to, path string) {
 	}
 }
 
-// treeAt reads the .gitignore files below root as a scanner has to.
+// patternsIn reads the .gitignore of a directory as a scanner has to.
+func patternsIn(root, dir string) (ignore.Patterns, error) {
+	path := filepath.Join(root, dir, ".gitignore")
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return ignore.Patterns{}, nil
+	}
+	content, err := os.ReadFile(path)
+	return ignore.Parse(content), err
+}
+
+// treeAt answers for single paths below root.
 func treeAt(root string, class ignore.Patterns) *ignore.Tree {
 	return ignore.NewTree(class, func(dir string) (ignore.Patterns, error) {
-		path := filepath.Join(root, dir, ".gitignore")
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-			return ignore.Patterns{}, nil
-		}
-		content, err := os.ReadFile(path)
-		return ignore.Parse(content), err
+		return patternsIn(root, dir)
 	})
 }
 

@@ -18,7 +18,7 @@
 //   - A .gitignore that cannot be read counts as absent.
 //   - One that is itself ignored, or untracked, counts like any other. That of an
 //     ignored directory does not.
-//   - git 2.39 reads a file of any size, git from 2.46 on none over 100 MiB. Whoever
+//   - git 2.39 reads a file of any size, later versions none over 100 MiB. Whoever
 //     reads files that others write needs a bound: parsed, a file takes up to a
 //     hundred times its size in memory (many short patterns), and each name is
 //     compared with each wildcard pattern.

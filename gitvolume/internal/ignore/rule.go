@@ -43,7 +43,7 @@ func parseRule(line string, number int) (*rule, bool) {
 	if pattern == "" {
 		return nil, false
 	}
-	ok := false
+	var ok bool
 	if strings.Contains(pattern, "/") {
 		ok = r.parsePlaces(strings.TrimPrefix(pattern, "/"))
 	} else {

@@ -17,15 +17,11 @@ import (
 func kept(t failer, root string, class ignore.Patterns) []string {
 	t.Helper()
 	own := func(dir string) ignore.Patterns {
-		path := filepath.Join(root, dir, ".gitignore")
-		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-			return ignore.Patterns{}
-		}
-		content, err := os.ReadFile(path)
+		patterns, err := patternsIn(root, dir)
 		if err != nil {
-			t.Fatalf("read: %v", err)
+			t.Fatalf("read patterns: %v", err)
 		}
-		return ignore.Parse(content)
+		return patterns
 	}
 	var paths []string
 	var walk func(level *ignore.Level, dir string)
