@@ -66,7 +66,6 @@ func (c *compiler) bracket() (set, bool) {
 			s[j] = ^s[j]
 		}
 	}
-	s.remove('/')
 	return s, true
 }
 

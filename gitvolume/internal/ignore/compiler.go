@@ -15,9 +15,9 @@ type op uint8
 
 const (
 	opByte        op = iota // this byte
-	opAny                   // any byte but a slash
+	opAny                   // any byte
 	opSet                   // a byte of a set
-	opStar                  // any number of bytes without a slash
+	opStar                  // any number of bytes, in one component
 	opDirectories           // nothing, or any number of bytes up to a slash and the slash
 )
 
@@ -28,7 +28,6 @@ type set [4]uint64
 
 func (s *set) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 func (s *set) add(b byte)      { s[b>>6] |= 1 << (b & 63) }
-func (s *set) remove(b byte)   { s[b>>6] &^= 1 << (b & 63) }
 
 // addRange adds the bytes from low to high; there are none if high is less.
 func (s *set) addRange(low, high byte) {
@@ -114,7 +113,8 @@ func (c *compiler) stars() {
 	}
 }
 
-// directories adds a token for directories; a second one in a row would say nothing.
+// directories adds a token for directories. A second one in a row would say nothing,
+// and could stand inside a component where the first one is left out.
 func (c *compiler) directories() {
 	if n := len(c.tokens); n == 0 || c.tokens[n-1].op != opDirectories {
 		c.tokens = append(c.tokens, token{op: opDirectories})

@@ -36,7 +36,7 @@ func (g *glob) match(name string) bool {
 			k++
 			continue
 		}
-		if star < 0 || from == len(name) {
+		if star < 0 {
 			return false
 		}
 		from++

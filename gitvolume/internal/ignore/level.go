@@ -28,9 +28,6 @@ func Root(class, own Patterns) *Level {
 // directory is ignored then so is all below, and own counts for nothing: there is no
 // need to read it.
 func (l *Level) Enter(name string, own Patterns) *Level {
-	if l.ignored.Ignored() {
-		return l
-	}
 	below := &Level{parent: l, name: name}
 	if v := l.Ignored(name, true); v.Ignored() {
 		below.ignored = v

@@ -70,6 +70,7 @@ var patternRows = map[string]struct {
 	"two stars inside a name":             {"a**b", []string{"ab", "axxb"}, []string{"a", "xab"}},
 	"two stars inside a name of a place":  {"d/a?**b", []string{"d/axb", "d/axxb"}, []string{"d/ax/b", "d/ab"}},
 	"two stars behind a plain beginning":  {"d/a**/b", []string{"d/ab", "d/a/b", "d/ax/b", "d/ax/y/b"}, []string{"d/axb", "d/b", "ab"}},
+	"two stars twice behind a beginning":  {"d/a**/**/b", []string{"d/ab", "d/a/b", "d/ax/y/b"}, []string{"d/b", "d/x/b", "d/axb"}},
 	"two stars at the end of a beginning": {"d/a**", []string{"d/a", "d/ab", "d/a/b"}, []string{"d/b", "ab"}},
 	"two stars behind a wild beginning":   {"d/?**", []string{"d/a", "d/ab"}, []string{"d/"}},
 	"three stars":                         {"a/***/b", []string{"a/b", "a/x/y/b"}, []string{"ab"}},

@@ -176,6 +176,14 @@ func TestTreeReads(t *testing.T) {
 	}
 }
 
+// The root has no name that a pattern could match.
+func TestRootIsKept(t *testing.T) {
+	tree := ignore.NewTree(ignore.FromList([]string{"*", "**", "/", "**/"}), nothing)
+	if v, err := tree.Ignored("", true); err != nil || v.Ignored() {
+		t.Errorf("the root is ignored by %s, %v", v, err)
+	}
+}
+
 func TestTreeReadFails(t *testing.T) {
 	broken := errors.New("broken disk")
 	failing := "a"
