@@ -23,6 +23,7 @@
 //     hundred times its size in memory (many short patterns), and each name is
 //     compared with each wildcard pattern.
 //   - Only a real directory is a directory; a symbolic link to one is not.
+//   - The name .git is one like any other here.
 //
 // The package must never read a file system, and no pattern or name may make it
 // panic or take more than polynomial time.
