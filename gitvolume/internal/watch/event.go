@@ -27,6 +27,7 @@ func (w *Watch) note(event notify.EventInfo) {
 		w.pending.addEverything()
 	case directory && sys.Mask&(unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE) != 0:
 		w.pending.addSubtree(path)
+		w.addSettling(path)
 	default:
 		w.pending.addPath(path)
 	}

@@ -77,6 +77,21 @@ func (p *pending) add(set *map[string]struct{}, path string, most int) {
 	p.bytes += len(path)
 }
 
+// merge adds the subtrees of other, or everything.
+func (p *pending) merge(other pending) {
+	if other.everything {
+		p.addEverything()
+	}
+	for path := range other.subtrees {
+		p.addSubtree(path)
+	}
+}
+
+// empty says that nothing is pending.
+func (p *pending) empty() bool {
+	return !p.everything && len(p.paths) == 0 && len(p.subtrees) == 0
+}
+
 // covers says whether path was announced.
 func (p *pending) covers(path string) bool {
 	if p.everything {

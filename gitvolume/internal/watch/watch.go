@@ -52,6 +52,7 @@ type Watch struct {
 
 	mu       sync.Mutex
 	pending  pending
+	settling settling
 	rootSeen bool // An event was on the root itself: it may be gone.
 	gone     bool
 	stale    bool // notify's paths or watches are wrong: they are to be set up anew.
@@ -78,6 +79,7 @@ func (w *Watch) Stop() {
 	notify.Stop(w.events)
 	close(w.stop)
 	<-w.stopped
+	w.endSettling()
 }
 
 func (w *Watch) drain() {
