@@ -260,14 +260,19 @@ func walk(root, path string, visit func(string, entry)) {
 // lstat follows no link on the way either.
 func lstat(root, path string) (entry, error) {
 	for i := range path {
-		if path[i] == '/' {
-			if above, err := lstat(root, path[:i]); err != nil || !above.isDir() {
-				return entry{}, errors.Join(fs.ErrNotExist, err)
-			}
+		if path[i] != '/' {
+			continue
+		}
+		if above, err := stat(filepath.Join(root, path[:i])); err != nil || !above.isDir() {
+			return entry{}, errors.Join(fs.ErrNotExist, err)
 		}
 	}
+	return stat(filepath.Join(root, path))
+}
+
+func stat(path string) (entry, error) {
 	var stat unix.Stat_t
-	if err := unix.Lstat(filepath.Join(root, path), &stat); err != nil {
+	if err := unix.Lstat(path, &stat); err != nil {
 		return entry{}, err
 	}
 	e := entry{inode: Inode{stat.Dev, stat.Ino}, mode: stat.Mode, uid: stat.Uid, gid: stat.Gid}
