@@ -11,12 +11,9 @@ import (
 func (w *Watch) note(event notify.EventInfo) {
 	path, below := w.relative(event.Path())
 	sys, known := event.Sys().(*unix.InotifyEvent)
-	switch {
-	case !below || !known:
+	if !below || !known {
 		w.pending.addEverything()
 		return
-	case path == ".":
-		w.rootSeen = true
 	}
 	directory := sys.Mask&unix.IN_ISDIR != 0
 	switch {

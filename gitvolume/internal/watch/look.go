@@ -42,7 +42,6 @@ func (w *Watch) Take() Hint {
 // TakeAll is Take for an owner that looks at everything of its own accord.
 func (w *Watch) TakeAll() Hint {
 	w.mu.Lock()
-	w.rootSeen = true
 	repair := w.stale || w.missing > 0
 	if repair && !w.renewable() {
 		w.stale, w.putOff = true, true
@@ -74,13 +73,9 @@ func (w *Watch) take() Hint {
 	return h
 }
 
-// checkRoot looks whether the root is still itself, when there is reason to. w.mu is
-// held.
+// checkRoot looks whether the root is still itself. Its own events are no reason to do
+// without: a root that somebody holds open has none when it is removed. w.mu is held.
 func (w *Watch) checkRoot() {
-	if !w.rootSeen {
-		return
-	}
-	w.rootSeen = false
 	now, err := inodeOf(w.root)
 	w.gone = w.gone || err != nil || now != w.self
 }

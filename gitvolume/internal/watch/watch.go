@@ -53,7 +53,6 @@ type Watch struct {
 	mu       sync.Mutex
 	pending  pending
 	settling settling
-	rootSeen bool // An event was on the root itself: it may be gone.
 	gone     bool
 	stale    bool // notify's paths or watches are wrong: they are to be set up anew.
 
