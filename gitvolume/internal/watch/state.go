@@ -65,11 +65,15 @@ func (w *Watch) Found(h Hint, path string) {
 		return
 	}
 	w.misses++
-	if _, known := w.unannounced[path]; !known && len(w.unannounced) >= mostUnannounced {
-		w.unnamed = time.Now()
+	// The first time counts: a path that is found in each scan stays a reason.
+	if _, known := w.unannounced[path]; known {
 		return
 	}
-	w.unannounced[path] = time.Now()
+	if len(w.unannounced) < mostUnannounced {
+		w.unannounced[path] = time.Now()
+	} else if w.unnamed.IsZero() {
+		w.unnamed = time.Now()
+	}
 }
 
 // clear takes back what a look at everything has made good. w.mu is held.

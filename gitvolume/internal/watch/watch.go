@@ -62,7 +62,7 @@ type Watch struct {
 	lostSince   bool // ... and nothing was checked since.
 	misses      int  // How many changes were found that nothing announced.
 	unannounced map[string]time.Time
-	unnamed     time.Time // When the last of those came that found no room in the map.
+	unnamed     time.Time // When the first of those came that found no room in the map.
 }
 
 // C says that there is a hint to take. It is never closed.
