@@ -14,7 +14,10 @@
 //     an older path, for ever.
 //   - A directory that cannot be read, or is gone meanwhile, ends the set-up of all
 //     watches that were still to come.
-//   - It keeps a little memory for each name that a directory was moved away from.
+//   - It keeps some 700 bytes for each name that a directory was moved away from, for
+//     good.
+//   - It needs time with the square of the number of directories when they are removed
+//     or their watches are, and a goroutine for each event that waits meanwhile.
 //
 // So an owner looks with its own eyes at what a hint names, and tells Check which
 // directories it saw. Check compares them with the watches that the kernel really

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -175,6 +176,39 @@ func unavailable(t *testing.T, more func()) {
 	o.converge()
 	if o.whole != 0 {
 		t.Fatalf("it is not repaired: last hints %s", o.last())
+	}
+}
+
+// notify is not fit for trees of any size.
+func TestTooManyDirectories(t *testing.T) {
+	root := t.TempDir()
+	grow(t, root, 9)
+	trees := New()
+	trees.most = 10
+	o := start(t, trees, root)
+	defer o.w.Stop()
+	o.calm()
+	if err := os.Mkdir(filepath.Join(root, "one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o.calm() // Only a look at everything counts them.
+	o.scan()
+	if state := o.w.State(); !state.Degraded || state.Missing != 11 {
+		t.Fatalf("%+v", state)
+	}
+	if held := o.w.held(); len(held.sorted) != 0 {
+		t.Fatalf("%d directories are watched", len(held.sorted))
+	}
+	o.restless(t)
+	write(t, filepath.Join(root, "d1/f"), "x2")
+	o.converge()
+	if err := os.Remove(filepath.Join(root, "one")); err != nil {
+		t.Fatal(err)
+	}
+	o.calm()
+	write(t, filepath.Join(root, "d1/f"), "x34")
+	if paths, _ := o.announced(t); !slices.Equal(paths, []string{"d1/f"}) {
+		t.Fatalf("announced %q", paths)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"iter"
 	"path/filepath"
 	"time"
+
+	"github.com/rjeczalik/notify"
 )
 
 // confirmed is how many directories have to be seen without a watch before the rest
@@ -42,7 +44,7 @@ func (w *Watch) Take() Hint {
 // TakeAll is Take for an owner that looks at everything of its own accord.
 func (w *Watch) TakeAll() Hint {
 	w.mu.Lock()
-	repair := w.stale || w.missing > 0
+	repair := (w.stale || w.missing > 0) && !w.tooMany
 	if repair && !w.renewable() {
 		w.stale, w.putOff = true, true
 		repair = false
@@ -84,15 +86,21 @@ func (w *Watch) checkRoot() {
 // the watches that the kernel holds, and says how many have none. After a hint to
 // look at everything these have to be all the directories of the tree.
 //
-// What it finds it sees to: a directory whose watch came only after the look is
+// A tree of more than 16,384 directories is not watched, until it has fewer. What else
+// Check finds it sees to: a directory whose watch came only after the look is
 // pending again, and when some have no watch, everything is, once the watches can be
 // set up anew. It waits a moment for notify where a watch is not there yet.
 func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 	bare := map[string]Inode{}
+	seen := 0
 	for path, inode := range dirs {
+		seen++
 		if !h.held.has(inode) {
 			bare[path] = inode
 		}
+	}
+	if h.Everything && w.resigns(seen) {
+		return seen
 	}
 	late := w.settle(bare)
 
@@ -118,6 +126,22 @@ func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 		w.clear(h)
 	}
 	return missing
+}
+
+// resigns says whether a tree of so many directories is not watched at all.
+func (w *Watch) resigns(directories int) bool {
+	w.mu.Lock()
+	before := w.tooMany
+	w.tooMany = directories > w.trees.most
+	after := w.tooMany
+	if after {
+		w.missing = directories
+	}
+	w.mu.Unlock()
+	if after && !before {
+		notify.Stop(w.events)
+	}
+	return after
 }
 
 // settle removes from bare what has its watch after all, and returns the paths of

@@ -34,6 +34,8 @@ func (w *Watch) State() State {
 // reason is why the watch is degraded. w.mu is held.
 func (w *Watch) reason(now time.Time) string {
 	switch {
+	case w.tooMany:
+		return "the tree has too many directories to be watched"
 	case w.missing > 0:
 		return "directories are not watched: a limit of inotify is reached, or some cannot be read"
 	case w.putOff:

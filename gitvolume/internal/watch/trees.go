@@ -22,11 +22,12 @@ type Trees struct {
 	mu      sync.Mutex
 	burst   burst
 	watches map[*Watch]struct{}
+	most    int // How many directories a tree may have.
 }
 
 // New makes the Trees of this process. It watches nothing yet.
 func New() *Trees {
-	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}}
+	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}, most: mostDirectories}
 }
 
 // Start watches the tree below root, whose links are resolved once. It is no error
