@@ -63,6 +63,7 @@ func TestEvents(t *testing.T) {
 		"C30: file to directory":  {fileToDirectory, []string{"d/f"}, []string{"d/f"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			root := t.TempDir()
 			for _, dir := range []string{"d", "empty"} {
 				if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
@@ -135,6 +136,7 @@ func fileToDirectory(root string) error {
 }
 
 func TestReadingWakesNobody(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	grow(t, root, 5)
 	o := start(t, New(), root)
@@ -154,6 +156,7 @@ func TestReadingWakesNobody(t *testing.T) {
 
 // C26 and more: names are bytes.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	names := []string{
 		"-rf", "--upload-pack=x", "nl\nx", "tab\tx", "q\"u'o", "back\\slash", " lead", "trail ", "dot.", "*", "[a]",

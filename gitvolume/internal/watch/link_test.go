@@ -18,6 +18,7 @@ const noSymfollow = 0x100
 // notify follows a link that takes the place of a directory before it comes to watch
 // it. On a mount that follows none it cannot be led out of the tree.
 func TestNoLinkIsFollowed(t *testing.T) {
+	t.Parallel()
 	mountns.Require(t)
 	dir := mountns.SharedDir(t)
 	a := attack{root: filepath.Join(dir, "tree"), dir: dir}
@@ -80,7 +81,7 @@ func (a *attack) succeeds(t *testing.T, watched string, most int) int {
 		if held.has(outside) {
 			return try + 1
 		}
-		o.calm()
+		o.converge()
 	}
 	return 0
 }

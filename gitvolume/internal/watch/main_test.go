@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	// Defaults for the tests that most of the time is waited in; flags override them.
-	for name, value := range map[string]string{"rapid.checks": "10", "test.parallel": "8", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "8", "test.parallel": "8", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}

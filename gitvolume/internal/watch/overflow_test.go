@@ -22,6 +22,7 @@ const (
 // C23: the kernel's queue overflows while the process is stopped. The quiet tree's
 // one change comes when the queue is full of another tree's events.
 func TestOverflow(t *testing.T) {
+	t.Parallel()
 	if isChild(t) {
 		overflown(t)
 		return
@@ -65,7 +66,9 @@ func TestOverflow(t *testing.T) {
 	if err := unix.Kill(pid, unix.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintln(to, "go")
+	if _, err := fmt.Fprintln(to, "go"); err != nil {
+		t.Fatal(err)
+	}
 	for lines.Scan() {
 		t.Log(lines.Text())
 	}
@@ -106,6 +109,7 @@ func overflown(t *testing.T) {
 
 // More events than can be taken in time, from a tree that is being unpacked.
 func TestBurst(t *testing.T) {
+	t.Parallel()
 	root := t.TempDir()
 	o := start(t, New(), root)
 	defer o.w.Stop()
