@@ -1,0 +1,46 @@
+package watch
+
+import (
+	"strings"
+
+	"github.com/rjeczalik/notify"
+	"golang.org/x/sys/unix"
+)
+
+// note makes an event a pending hint. w.mu is held.
+func (w *Watch) note(event notify.EventInfo) {
+	path, below := w.relative(event.Path())
+	sys, known := event.Sys().(*unix.InotifyEvent)
+	if !below || !known {
+		w.pending.addEverything()
+		return
+	}
+	directory := sys.Mask&unix.IN_ISDIR != 0
+	switch {
+	case directory && sys.Mask&unix.IN_MOVED_FROM != 0:
+		// All that is known of it, here and in notify, goes by a name that is gone. Where
+		// it went, if that is in the tree, notify may keep telling it by the old name.
+		w.stale = true
+		w.pending.addEverything()
+	case directory && sys.Mask&(unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE) != 0:
+		w.pending.addSubtree(path)
+		w.addSettling(path)
+	default:
+		w.pending.addPath(path)
+	}
+	// What a look found may have come before its event.
+	for found := range w.unannounced {
+		if w.pending.covers(found) {
+			delete(w.unannounced, found)
+		}
+	}
+}
+
+// relative is path as the root sees it.
+func (w *Watch) relative(path string) (relative string, below bool) {
+	rest, below := strings.CutPrefix(path, w.root)
+	if below && rest == "" {
+		return ".", true
+	}
+	return strings.CutPrefix(rest, "/")
+}

@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rjeczalik/notify"
+)
+
+// ErrRoot is wrapped by Start's error when the root can be no watched tree.
+var ErrRoot = errors.New("not a directory that can be watched")
+
+// Trees are all the watched trees of a process; there has to be one for all of them,
+// because notify gives a process one inotify instance: when its queue overflows by
+// the events of one tree, those of every tree may be lost. It is safe for concurrent
+// use.
+type Trees struct {
+	mu      sync.Mutex
+	burst   burst
+	watches map[*Watch]struct{}
+	most    int // How many directories a tree may have.
+}
+
+// New makes the Trees of this process. It watches nothing yet.
+func New() *Trees {
+	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}, most: mostDirectories}
+}
+
+// Start watches the tree below root, whose links are resolved once. It is no error
+// when the kernel refuses watches: the State is degraded then. The first hint is to
+// look at everything, because nothing told what happened before. The caller has to
+// Stop the Watch.
+func (t *Trees) Start(root string) (*Watch, error) {
+	root, err := resolve(root)
+	if err != nil {
+		return nil, err
+	}
+	self, err := inodeOf(root)
+	if err != nil {
+		return nil, fmt.Errorf("stat the root: %w", err)
+	}
+	w := &Watch{
+		trees:       t,
+		root:        root,
+		self:        self,
+		device:      kernelDevice(root, self),
+		events:      make(chan notify.EventInfo, room),
+		ready:       make(chan struct{}, 1),
+		stop:        make(chan struct{}),
+		stopped:     make(chan struct{}),
+		unannounced: map[string]time.Time{},
+	}
+	w.pending.addEverything()
+	t.mu.Lock()
+	t.watches[w] = struct{}{}
+	t.mu.Unlock()
+	go w.drain()
+	w.renew()
+	if !w.held().has(self) {
+		w.missing = 1
+	}
+	keepFromChildren()
+	w.signal()
+	return w, nil
+}
+
+func resolve(root string) (string, error) {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return "", fmt.Errorf("find the root %q: %w", root, err)
+	}
+	resolved, err := filepath.EvalSymlinks(absolute)
+	if err != nil {
+		return "", fmt.Errorf("find the root: %w", err)
+	}
+	info, err := os.Lstat(resolved)
+	if err != nil {
+		return "", fmt.Errorf("find the root: %w", err)
+	}
+	if !info.IsDir() || resolved == "/" {
+		return "", fmt.Errorf("%q: %w", root, ErrRoot)
+	}
+	return resolved, nil
+}
+
+// arrived counts one event of any tree. Every tree is told when so many came that
+// the kernel may have dropped some.
+func (t *Trees) arrived(now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.burst.add(now) {
+	case burstMany:
+		t.each((*Watch).doubt)
+	case burstFlood:
+		t.each((*Watch).lost)
+	}
+}
+
+// flooded tells every tree that events were lost.
+func (t *Trees) flooded() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.each((*Watch).lost)
+}
+
+func (t *Trees) each(tell func(*Watch)) {
+	for w := range t.watches {
+		tell(w)
+	}
+}
+
+func (t *Trees) forget(w *Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.watches, w)
+}
