@@ -91,8 +91,10 @@ func (u URL) CanonicalHost() string { return canonicalHost(u.Host) }
 
 // segments are the parts of the path between slashes, of which ".git" at the end says
 // nothing.
-func (u URL) segments() []string {
-	path := strings.Trim(u.Path, "/")
+func (u URL) segments() []string { return segmentsOf(u.Path) }
+
+func segmentsOf(path string) []string {
+	path = strings.Trim(path, "/")
 	if bare := strings.TrimSuffix(path, ".git"); bare != "" && !strings.HasSuffix(bare, "/") {
 		path = bare
 	}
