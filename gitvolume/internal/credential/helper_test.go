@@ -150,7 +150,7 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="forge"`)
 		w.WriteHeader(http.StatusUnauthorized)
 	default:
-		fmt.Fprint(w, "4b825dc642cb6eb9a060e54bf8d69288fbee4904\trefs/heads/main\n")
+		_, _ = fmt.Fprint(w, "4b825dc642cb6eb9a060e54bf8d69288fbee4904\trefs/heads/main\n")
 	}
 }
 
