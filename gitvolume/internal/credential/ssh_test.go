@@ -237,3 +237,28 @@ func TestKeyIsNowhere(t *testing.T) {
 	search.Text(t, "the server's log", server.Log())
 	search.Text(t, "ssh's arguments", strings.Join(append(s.SSHOptions(), s.Environment()...), " "))
 }
+
+// TestNameReachedAtACheckedAddress: who resolved the name itself gives ssh the address
+// (HostName) and the name by which the key is known (HostKeyAlias, which holds the port).
+func TestNameReachedAtACheckedAddress(t *testing.T) {
+	client := gittest.NewKey(t, "ed25519")
+	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{client.Authorized}})
+	name := "[forge.example]:" + strconv.Itoa(server.Port)
+	knownHosts := strings.ReplaceAll(server.KnownHosts(), server.Name(), name)
+	for what, data := range map[string]map[string]string{
+		"first seen": {"ssh-privatekey": client.PEM},
+		"known":      {"ssh-privatekey": client.PEM, "known_hosts": knownHosts},
+	} {
+		hosts := openHosts(t)
+		s := serve(t, mustParse(t, data), fmt.Sprintf("ssh://%s@forge.example:%d/r", server.User, server.Port), hosts)
+		args := append([]string{"-o", "HostName=127.0.0.1", "-o", "HostKeyAlias=" + name}, s.SSHOptions()...)
+		cmd := exec.CommandContext(t.Context(), "ssh", append(args, "-p", strconv.Itoa(server.Port), server.User+"@forge.example", "true")...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v, %s, %s", what, err, output, s.Explanation())
+		}
+		if kept, err := hosts.trusted(name); err != nil || (len(kept) == 1) != (what == "first seen") {
+			t.Errorf("%s: kept is %v, %v", what, kept, err)
+		}
+	}
+}
