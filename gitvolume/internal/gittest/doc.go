@@ -1,0 +1,6 @@
+// Package gittest gives tests real servers to talk to: OpenSSH's sshd on a loopback
+// address, and a search for secrets in every place where a child or a disk could
+// have kept one.
+//
+// It must never be linked into a driver, and never leave a process behind.
+package gittest
