@@ -63,7 +63,7 @@ func (r *Repository) addsNothingAtOnce(ctx context.Context, replay Replay) (bool
 	if err != nil {
 		return false, err
 	}
-	merged, conflicts, err := r.merge(ctx, replay.Merger, base, onto, tip)
+	merged, conflicts, err := r.newMerging(replay.Merger).merge(ctx, base, onto, tip)
 	return err == nil && len(conflicts) == 0 && merged == onto, err
 }
 
@@ -78,12 +78,12 @@ func (r *Repository) addsNothingOneByOne(ctx context.Context, replay Replay) (bo
 	if err != nil {
 		return false, err
 	}
-	tree := onto
+	tree, m := onto, r.newMerging(replay.Merger)
 	for _, commit := range own {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		done, err := r.replay(ctx, replay.Merger, commit, tree)
+		done, err := m.replay(ctx, commit, tree)
 		var conflict *Conflict
 		switch {
 		case errors.As(err, &conflict):

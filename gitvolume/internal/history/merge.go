@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+
+	git "github.com/libgit2/git2go/v34"
 
 	"liken.sh/gitvolume/internal/object"
 )
@@ -13,72 +14,116 @@ import (
 // errMeet says that two sides changed what only git's own merge may decide on.
 var errMeet = errors.New("the changes meet")
 
+// merging merges trees, one after the other, of which each has much in common with the
+// one before.
+type merging struct {
+	repository *Repository
+	merger     Merger
+	trees      treeCache
+	read       int // Trees read in one merge, bounded as those of a Diff.
+}
+
+func (r *Repository) newMerging(merger Merger) *merging {
+	return &merging{repository: r, merger: merger, trees: treeCache{repository: r}}
+}
+
 // merge is the tree with the changes of both sides: base to ours, and base to theirs.
 // Where they do not meet, that costs what the changed directories do and no content is
 // read. Where they meet, the Merger merges the whole trees, since what it finds to be
 // renamed may lie anywhere. The zero id is the empty tree.
-func (r *Repository) merge(ctx context.Context, merger Merger, base, ours, theirs object.ID) (object.ID, []string, error) {
-	m := merging{repository: r}
-	switch err := m.trees("", base, ours, theirs, 0); {
+func (m *merging) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, []string, error) {
+	if base == theirs {
+		return ours, nil, nil
+	}
+	m.read = 0
+	tree, err := m.tree(base, ours, theirs, 0)
+	switch {
 	case errors.Is(err, errMeet):
-		return r.ask(ctx, merger, base, ours, theirs)
+		return m.ask(ctx, base, ours, theirs)
 	case err != nil:
 		return object.ID{}, nil, fmt.Errorf("merge the trees %s and %s: %w", ours, theirs, err)
-	}
-	tree, err := r.Edit(ours, m.changes)
-	if err != nil {
-		return object.ID{}, nil, fmt.Errorf("put changes into the tree %s: %w", ours, err)
 	}
 	return tree, nil, nil
 }
 
-// merging collects what has to change in ours.
-type merging struct {
-	repository *Repository
-	changes    []Change
-	read       int // Trees read, bounded as those of a Diff.
-}
-
-// trees merges one directory, of which both sides differ from the base.
-func (m *merging) trees(prefix string, base, ours, theirs object.ID, depth int) error {
+// tree merges one directory. The zero id is one without anything, which git drops.
+func (m *merging) tree(base, ours, theirs object.ID, depth int) (object.ID, error) {
 	if m.read++; depth > maxDepth || m.read > maxDifferences {
-		return fmt.Errorf("compare %d directories, of which one lies %d deep: %w", m.read, depth, ErrTooLarge)
+		return object.ID{}, fmt.Errorf("compare %d directories, of which one lies %d deep: %w", m.read, depth, ErrTooLarge)
 	}
-	return m.repository.matchThree(base, ours, theirs, func(base, ours, theirs *node) error {
-		return m.entry(prefix, base, ours, theirs, depth)
+	var merged []node
+	changed := false
+	err := m.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
+		result, err := m.entry(base, ours, theirs, depth)
+		if err != nil {
+			return err
+		}
+		if result != nil {
+			merged = append(merged, *result)
+		}
+		changed = changed || result != ours
+		return nil
 	})
+	switch {
+	case err != nil:
+		return object.ID{}, err
+	case !changed:
+		return ours, nil
+	case len(merged) == 0:
+		return object.ID{}, nil
+	}
+	id, err := m.repository.putTree(slices.Clone(merged))
+	if err == nil {
+		m.trees.remember(id, merged)
+	}
+	return id, err
 }
 
 // entry merges what stands at one name. What follows from renames needs no look at
 // them, as it needs one of these: a path that both sides changed, or that both took
 // away (one of them may have moved it elsewhere, which git calls a conflict). A path
 // that one side alone took away leaves the other no change to carry after it.
-func (m *merging) entry(prefix string, base, ours, theirs *node, depth int) error {
-	name := nameOf(base, ours, theirs)
+func (m *merging) entry(base, ours, theirs *node, depth int) (*node, error) {
 	switch {
 	case same(base, theirs):
-		return nil
+		return ours, nil
 	case same(base, ours):
-		m.take(prefix+name, theirs)
-		return nil
+		return theirs, m.checkTaken(theirs)
 	case base == nil && same(ours, theirs):
-		return nil
+		return ours, nil
 	case directories(base, ours, theirs):
-		return m.trees(prefix+name+"/", treeID(base), treeID(ours), treeID(theirs), depth+1)
+		id, err := m.tree(directoryID(base), directoryID(ours), directoryID(theirs), depth+1)
+		switch {
+		case err != nil || id.IsZero():
+			return nil, err
+		case ours != nil && ours.id == id:
+			return ours, nil
+		}
+		directory := newNode(nameOf(ours, theirs), object.Directory, id)
+		return &directory, nil
 	case same(ours, theirs) && ours != nil && !ours.isDir() && !base.isDir():
-		return nil
+		return ours, nil
 	}
-	return errMeet
+	return nil, errMeet
 }
 
-// take makes theirs what stands at the path.
-func (m *merging) take(path string, theirs *node) {
-	change := Change{Path: path}
-	if theirs != nil {
-		entry := theirs.entry()
-		change.Mode, change.Blob = entry.Mode, entry.ID
+// checkTaken refuses an entry that a tree of ours must not get: a name that git cannot
+// hold, or an object that the store has lost.
+func (m *merging) checkTaken(taken *node) error {
+	if taken == nil {
+		return nil
 	}
-	m.changes = append(m.changes, change)
+	if err := CheckName(taken.name); err != nil {
+		return err
+	}
+	switch mode := taken.entry().Mode; mode {
+	case object.Submodule:
+		return nil
+	case object.Directory:
+		return m.repository.want(taken.id, git.ObjectTree)
+	default:
+		return m.repository.want(taken.id, git.ObjectBlob)
+	}
 }
 
 // same tells whether two entries are equal to git, which reads odd modes as the nearest
@@ -87,7 +132,7 @@ func same(a, b *node) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.id == b.id && a.entry().Mode == b.entry().Mode
+	return a.id == b.id && (a.mode == b.mode || a.entry().Mode == b.entry().Mode)
 }
 
 // directories tells whether all that is there is directories.
@@ -95,9 +140,9 @@ func directories(nodes ...*node) bool {
 	return !slices.ContainsFunc(nodes, func(n *node) bool { return n != nil && !n.isDir() })
 }
 
-// treeID is the id of a directory, and of what is not there the empty tree's.
-func treeID(n *node) object.ID {
-	if n == nil {
+// directoryID is the id of a directory; the empty tree's of anything else.
+func directoryID(n *node) object.ID {
+	if n == nil || !n.isDir() {
 		return object.ID{}
 	}
 	return n.id
@@ -110,41 +155,4 @@ func nameOf(nodes ...*node) string {
 		}
 	}
 	return ""
-}
-
-// matchThree calls with what three directories have at each name. Of a name that a
-// directory has twice the first counts, as it does for git.
-func (r *Repository) matchThree(base, ours, theirs object.ID, call func(base, ours, theirs *node) error) error {
-	var lists [3][]node
-	for i, tree := range []object.ID{base, ours, theirs} {
-		nodes, err := r.nodes(tree)
-		if err != nil {
-			return err
-		}
-		byName := func(a, b node) int { return strings.Compare(a.name, b.name) }
-		if !slices.IsSortedFunc(nodes, byName) {
-			slices.SortStableFunc(nodes, byName)
-		}
-		lists[i] = slices.CompactFunc(nodes, func(a, b node) bool { return a.name == b.name })
-	}
-	for {
-		first := ""
-		for _, list := range lists {
-			if len(list) > 0 && (first == "" || list[0].name < first) {
-				first = list[0].name
-			}
-		}
-		if first == "" { // No entry has an empty name.
-			return nil
-		}
-		var heads [3]*node
-		for i, list := range lists {
-			if len(list) > 0 && list[0].name == first {
-				heads[i], lists[i] = &list[0], list[1:]
-			}
-		}
-		if err := call(heads[0], heads[1], heads[2]); err != nil {
-			return err
-		}
-	}
 }

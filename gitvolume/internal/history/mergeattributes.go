@@ -16,8 +16,8 @@ const (
 // attributes are the .gitattributes files, by path, that say how git merges what differs
 // between the trees: those of our tree, as it would stand in the work tree in which git
 // rebases, in the directories where something changed and in those above.
-func (r *Repository) attributes(base, ours, theirs object.ID) (map[string][]byte, error) {
-	a := attributing{repository: r, files: map[string][]byte{}}
+func (m *merging) attributes(base, ours, theirs object.ID) (map[string][]byte, error) {
+	a := attributing{merging: m, files: map[string][]byte{}}
 	if err := a.directory("", base, ours, theirs, 0); err != nil {
 		return nil, err
 	}
@@ -26,17 +26,17 @@ func (r *Repository) attributes(base, ours, theirs object.ID) (map[string][]byte
 
 // attributing collects attributes files.
 type attributing struct {
-	repository *Repository
-	files      map[string][]byte
-	size, read int
+	*merging
+	files        map[string][]byte
+	size, looked int
 }
 
 // directory looks at a directory in which something changed.
 func (a *attributing) directory(prefix string, base, ours, theirs object.ID, depth int) error {
-	if a.read++; depth > maxDepth || a.read > maxDifferences {
-		return fmt.Errorf("look into %d directories, of which one lies %d deep: %w", a.read, depth, ErrTooLarge)
+	if a.looked++; depth > maxDepth || a.looked > maxDifferences {
+		return fmt.Errorf("look into %d directories, of which one lies %d deep: %w", a.looked, depth, ErrTooLarge)
 	}
-	return a.repository.matchThree(base, ours, theirs, func(base, ours, theirs *node) error {
+	return a.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
 		switch {
 		case ours == nil:
 			// Where we have no directory we have no attributes in it.
@@ -67,12 +67,4 @@ func (a *attributing) add(path string, blob object.ID) error {
 	}
 	a.files[path] = content
 	return nil
-}
-
-// directoryID is the id of a directory; the empty tree's of anything else.
-func directoryID(n *node) object.ID {
-	if n == nil || !n.isDir() {
-		return object.ID{}
-	}
-	return n.id
 }

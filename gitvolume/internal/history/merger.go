@@ -37,27 +37,27 @@ func (c *Conflict) Error() string {
 
 // ask has the Merger merge three trees: the objects are made durable first, as another
 // process has to read them.
-func (r *Repository) ask(ctx context.Context, merger Merger, base, ours, theirs object.ID) (object.ID, []string, error) {
-	attributes, err := r.attributes(base, ours, theirs)
+func (m *merging) ask(ctx context.Context, base, ours, theirs object.ID) (object.ID, []string, error) {
+	attributes, err := m.attributes(base, ours, theirs)
 	if err != nil {
 		return object.ID{}, nil, fmt.Errorf("find the attributes: %w", err)
 	}
-	parent, err := r.standIn(base)
+	parent, err := m.repository.standIn(base)
 	if err != nil {
 		return object.ID{}, nil, err
 	}
-	one, err := r.standIn(ours, parent)
+	one, err := m.repository.standIn(ours, parent)
 	if err != nil {
 		return object.ID{}, nil, err
 	}
-	other, err := r.standIn(theirs, parent)
+	other, err := m.repository.standIn(theirs, parent)
 	if err != nil {
 		return object.ID{}, nil, err
 	}
-	if err := r.Flush(); err != nil {
+	if err := m.repository.Flush(); err != nil {
 		return object.ID{}, nil, err
 	}
-	tree, conflicts, err := merger.MergeTrees(ctx, one, other, attributes)
+	tree, conflicts, err := m.merger.MergeTrees(ctx, one, other, attributes)
 	switch {
 	case err != nil:
 		return object.ID{}, nil, fmt.Errorf("merge with git: %w", err)

@@ -60,11 +60,12 @@ func (r *Repository) rebase(ctx context.Context, replay Replay) (Rebased, error)
 	if err != nil {
 		return Rebased{}, err
 	}
+	m := r.newMerging(replay.Merger)
 	for _, commit := range own {
 		if err := ctx.Err(); err != nil {
 			return Rebased{}, err
 		}
-		step, err := r.replay(ctx, replay.Merger, commit, tree)
+		step, err := m.replay(ctx, commit, tree)
 		if err != nil {
 			return Rebased{}, err
 		}
@@ -124,8 +125,8 @@ type replayed struct {
 }
 
 // replay makes a commit's changes in a tree.
-func (r *Repository) replay(ctx context.Context, merger Merger, commit, on object.ID) (replayed, error) {
-	d, err := r.Describe(commit)
+func (m *merging) replay(ctx context.Context, commit, on object.ID) (replayed, error) {
+	d, err := m.repository.Describe(commit)
 	if err != nil {
 		return replayed{}, err
 	}
@@ -133,12 +134,12 @@ func (r *Repository) replay(ctx context.Context, merger Merger, commit, on objec
 	var base object.ID
 	if len(d.Parents) > 0 {
 		s.from = d.Parents[0]
-		if base, err = r.treeOf(s.from); err != nil {
+		if base, err = m.repository.treeOf(s.from); err != nil {
 			return replayed{}, err
 		}
 	}
 	s.changes = base != s.to
-	tree, conflicts, err := r.merge(ctx, merger, base, on, s.to)
+	tree, conflicts, err := m.merge(ctx, base, on, s.to)
 	if err != nil {
 		return replayed{}, fmt.Errorf("replay %s: %w", commit, err)
 	}
