@@ -16,10 +16,12 @@ type facts struct {
 	unreached        error // why the last connection that was not made was not
 	refused          error // why an address was not connected to
 	received         int64 // bytes from the remote
-	serverEnded      bool  // in the last connection the remote ended first
+	serverEnded      bool  // in the last connection the remote ended first, unasked
 	sshStatus        int   // -1: ssh did not end by itself
 	asked            bool  // the remote wanted a credential, and there was none
-	httpStatus       int   // of the last answer that is final; 0: none
+	requested        bool  // an HTTP request was sent
+	httpStatus       int   // of the answer to the last request; 0: none
+	proxyStatus      int   // of the last answer of a proxy; 0: none
 	retryAfter       time.Duration
 	stalled          bool
 	proxied          bool // the environment's proxy made the connections
@@ -64,10 +66,13 @@ func (f facts) httpKind(scheme string) (kind, cause error) {
 		cause = fmt.Errorf("the HTTP status is %d", status)
 	}
 	switch {
-	case status == 0 && scheme == "https" && f.received > 0 && !f.serverEnded:
+	case f.proxyStatus != 0 && f.proxyStatus/100 != 2:
+		return ErrUnreachable, fmt.Errorf("the proxy's HTTP status is %d", f.proxyStatus)
+	case !f.requested && scheme == "https" && f.spokeTLS() && !f.serverEnded:
+		// curl gave up before it asked anything.
 		return ErrIdentity, nil
 	case status == 0 && f.dials > 0 || status == 0 && f.proxied:
-		return ErrUnreachable, nil
+		return ErrUnreachable, nil // The request has no answer.
 	case status == statusForbidden:
 		return ErrAuthentication, cause
 	case status == 404 || status == 410:
@@ -75,10 +80,14 @@ func (f facts) httpKind(scheme string) (kind, cause error) {
 	case status >= 500 || status == 408 || status == 429 || status == 407:
 		return ErrUnreachable, cause
 	case status/100 == 2 && f.serverEnded:
-		return ErrUnreachable, nil // in the middle of an answer
+		return ErrUnreachable, nil // The connection was lost in the middle of an answer.
 	}
 	return ErrFailed, cause
 }
+
+// spokeTLS tells whether the remote answered to the connection at all. Of a proxy's
+// connection it is only known that there was one.
+func (f facts) spokeTLS() bool { return f.received > 0 || f.proxyStatus/100 == 2 }
 
 func (f facts) sshKind() error {
 	switch {

@@ -76,25 +76,63 @@ func (c *Command) fetchExisting(ctx context.Context, request Request, fetched ma
 	if err != nil {
 		return err // It says more than the first: whether there is a repository at all.
 	}
-	exist := map[string]string{}
+	exist, commits := map[string]string{}, map[string]string{}
 	for from, to := range request.Refs {
-		if strings.HasPrefix(from, "refs/") && refs.Tip(from).IsZero() {
+		switch {
+		case !strings.HasPrefix(from, "refs/"):
+			commits[from] = to
+		case refs.Tip(from).IsZero():
 			fetched[from] = Fetched{Gone: true}
-		} else {
+		default:
 			exist[from] = to
 		}
 	}
-	switch {
-	case len(exist) == 0:
+	if len(exist) == len(request.Refs) {
+		var failure *Failure
+		if errors.As(first, &failure) && errors.Is(failure.Kind, ErrNoRepository) {
+			failure.Kind = ErrFailed // It is there, as was seen.
+		}
+		return first
+	}
+	if len(exist) > 0 {
+		if err := c.fetch(ctx, request, exist); err != nil {
+			return err
+		}
+	}
+	return c.fetchCommits(ctx, request, commits)
+}
+
+// fetchCommits brings commits from a remote that gives none by its id alone: with all
+// branches and tags, of which no ref is kept.
+func (c *Command) fetchCommits(ctx context.Context, request Request, commits map[string]string) error {
+	if len(commits) == 0 || c.fetch(ctx, request, commits) == nil {
 		return nil
-	case len(exist) < len(request.Refs):
-		return c.fetch(ctx, request, exist)
 	}
-	var failure *Failure
-	if errors.As(first, &failure) && failure.Kind == ErrNoRepository { //nolint:errorlint // A kind is one of the package's own.
-		failure.Kind = ErrFailed // It is there, as was seen.
+	refs, err := c.list(ctx, request.Remote, func(name string) bool {
+		return strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")
+	})
+	if err != nil {
+		return err
 	}
-	return first
+	whole := request
+	whole.Depth = 0
+	names := strings.Join(slices.Sorted(maps.Keys(refs.tips)), "\n")
+	if err := c.fetchSpecs(ctx, whole, names+"\n"); err != nil {
+		return err
+	}
+	for from, to := range commits {
+		commit, err := object.Parse(from)
+		if err != nil {
+			return err
+		}
+		if !c.has(ctx, request.Dir, commit) {
+			return &MissingRef{Name: from}
+		}
+		if _, err := c.do(ctx, run{args: []string{"update-ref", to, from}, dir: request.Dir}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fetch is one run, for these refs.
@@ -107,9 +145,13 @@ func (c *Command) fetch(ctx context.Context, request Request, refs map[string]st
 		}
 		fmt.Fprintln(&specs, spec)
 	}
+	return c.fetchSpecs(ctx, request, specs.String())
+}
+
+func (c *Command) fetchSpecs(ctx context.Context, request Request, specs string) error {
 	args := []string{
 		"fetch", "--stdin", "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
-		"--no-auto-maintenance", "--no-prune", "--no-show-forced-updates", "--update-head-ok",
+		"--no-auto-maintenance", "--no-prune", "--no-show-forced-updates",
 	}
 	if request.Depth > 0 {
 		args = append(args, "--depth="+strconv.Itoa(request.Depth))
@@ -118,7 +160,7 @@ func (c *Command) fetch(ctx context.Context, request Request, refs map[string]st
 		args:     append(args, "--", request.Remote.URL.Text),
 		dir:      request.Dir,
 		remote:   &request.Remote,
-		stdin:    strings.NewReader(specs.String()),
+		stdin:    strings.NewReader(specs),
 		progress: request.Progress,
 	})
 	return err

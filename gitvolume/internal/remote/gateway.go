@@ -73,7 +73,7 @@ func (l *link) answer(child net.Conn) {
 	words := strings.Fields(line)
 	switch {
 	case len(words) == 3 && words[0] == dialMessage:
-		server, err := l.dial(words[1], words[2])
+		server, number, err := l.dial(words[1], words[2])
 		if err != nil {
 			_, _ = fmt.Fprintf(child, "%s\n", oneLine(err.Error()))
 			return
@@ -82,7 +82,7 @@ func (l *link) answer(child net.Conn) {
 			_ = server.Close()
 			return
 		}
-		l.splice(child, server)
+		l.splice(child, server, number)
 	case len(words) == 2 && words[0] == sshMessage:
 		if status, err := strconv.Atoi(words[1]); err == nil {
 			l.note(func(f *facts) { f.sshStatus = status })
@@ -127,13 +127,13 @@ func (l *link) socks(password string) (string, error) {
 			return
 		}
 		_ = client.SetDeadline(time.Time{})
-		server, err := l.dial(host, port)
+		server, number, err := l.dial(host, port)
 		if err != nil {
 			replySOCKS(client, err)
 			return
 		}
 		replySOCKS(client, nil)
-		l.splice(client, server) // curl sends nothing before the reply: the reader is empty.
+		l.splice(client, server, number) // curl sends nothing before the reply: the reader is empty.
 	})
 	return "socks5h://git:" + password + "@" + listener.Addr().String(), nil
 }

@@ -18,6 +18,8 @@ const longestAfter = time.Hour
 type httpStatus struct {
 	link *link
 	line []byte
+	// tunnel tells that what is asked is a proxy, for a connection.
+	tunnel bool
 }
 
 // Write takes a part of the trace. It is not a sign of life: the trace also tells of
@@ -42,14 +44,35 @@ func (h *httpStatus) Write(p []byte) (int, error) {
 
 // read takes one line: "20:45:20.123 http.c:623   <= Recv header: HTTP/2 403".
 func (h *httpStatus) read(line []byte) {
-	_, header, found := bytes.Cut(line, []byte("<= Recv header: "))
-	if !found {
-		return
+	if _, header, found := bytes.Cut(line, []byte("=> Send header: ")); found {
+		h.sent(header)
 	}
+	if _, header, found := bytes.Cut(line, []byte("<= Recv header: ")); found {
+		h.received(header)
+	}
+}
+
+// sent takes a header of a request, of which only the first line tells something.
+func (h *httpStatus) sent(header []byte) {
+	switch method, _, _ := bytes.Cut(header, []byte(" ")); string(method) {
+	case "CONNECT":
+		h.tunnel = true
+	case "GET", "POST":
+		h.tunnel = false
+		h.link.note(func(f *facts) { f.requested, f.httpStatus, f.retryAfter = true, 0, 0 })
+	}
+}
+
+func (h *httpStatus) received(header []byte) {
 	if fields := bytes.Fields(header); bytes.HasPrefix(header, []byte("HTTP/")) && len(fields) > 1 {
 		status, err := strconv.Atoi(string(fields[1]))
-		if err == nil && status >= 200 && status < 600 {
-			h.link.note(func(f *facts) { f.httpStatus, f.retryAfter = status, 0 })
+		switch {
+		case err != nil || status < 200 || status > 599:
+		case h.tunnel:
+			// It is the proxy's, which says nothing of the remote.
+			h.link.note(func(f *facts) { f.proxyStatus = status })
+		default:
+			h.link.note(func(f *facts) { f.httpStatus = status })
 		}
 		return
 	}

@@ -34,6 +34,8 @@ type link struct {
 	moved    atomic.Int64
 	received atomic.Int64
 	sent     atomic.Int64
+	// spoke is set while the remote was the last to send something.
+	spoke atomic.Bool
 
 	mu    sync.Mutex
 	facts facts
@@ -100,11 +102,13 @@ func (l *link) note(change func(*facts)) {
 }
 
 // dial connects to the first address of the host that may be connected to and answers.
-func (l *link) dial(host, port string) (net.Conn, error) {
+// The number is the connection's.
+func (l *link) dial(host, port string) (server net.Conn, number int, err error) {
 	l.alive()
 	conn, err := l.connect(host, port)
 	l.note(func(f *facts) {
 		f.dials++
+		number = f.dials
 		switch {
 		case err == nil:
 			f.connected++
@@ -116,7 +120,7 @@ func (l *link) dial(host, port string) (net.Conn, error) {
 		}
 	})
 	l.alive()
-	return conn, err
+	return conn, number, err
 }
 
 func (l *link) connect(host, port string) (net.Conn, error) {
@@ -150,7 +154,7 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 }
 
 // splice carries bytes both ways until both sides have ended.
-func (l *link) splice(client, server net.Conn) {
+func (l *link) splice(client, server net.Conn, number int) {
 	defer l.drop(client)
 	defer l.drop(server)
 	if !l.keep(client) || !l.keep(server) {
@@ -160,7 +164,11 @@ func (l *link) splice(client, server net.Conn) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		l.carry(client, server, &l.received)
-		first.Do(func() { l.note(func(f *facts) { f.serverEnded = true }) })
+		// One that ends after what the client said last was told to: ssh and TLS say
+		// goodbye.
+		first.Do(func() {
+			l.note(func(f *facts) { f.serverEnded = f.serverEnded || number == f.dials && l.spoke.Load() })
+		})
 		endWriting(client)
 	})
 	both.Go(func() {
@@ -178,6 +186,7 @@ func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			count.Add(int64(n))
+			l.spoke.Store(count == &l.received)
 			l.alive()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return

@@ -29,8 +29,8 @@ type Refs struct {
 	// Branches and Tags are some of the short names there are.
 	Branches, Tags []string
 
-	wanted map[string]bool
-	tips   map[string]tip
+	keep func(name string) bool
+	tips map[string]tip
 }
 
 // tip is where a ref is, and what a tag is a tag of.
@@ -51,12 +51,17 @@ type Ref struct {
 // List reads the remote's refs in one connection and keeps those that the names could
 // mean.
 func (c *Command) List(ctx context.Context, remote Remote, names ...string) (*Refs, error) {
-	refs := &Refs{wanted: map[string]bool{}, tips: map[string]tip{}}
+	wanted := map[string]bool{}
 	for _, name := range names {
 		for _, full := range candidates(name) {
-			refs.wanted[full] = true
+			wanted[full] = true
 		}
 	}
+	return c.list(ctx, remote, func(name string) bool { return wanted[name] })
+}
+
+func (c *Command) list(ctx context.Context, remote Remote, keep func(name string) bool) (*Refs, error) {
+	refs := &Refs{keep: keep, tips: map[string]tip{}}
 	var failed error
 	lines := &lineReader{longest: longestRef, line: func(line []byte) error {
 		failed = refs.add(line)
@@ -109,7 +114,7 @@ func (r *Refs) add(line []byte) error {
 	if !peeled {
 		r.count(name)
 	}
-	if !r.wanted[base] {
+	if !r.keep(base) {
 		return nil
 	}
 	entry := r.tips[base]
