@@ -24,6 +24,8 @@ const (
 	// longestDirectory leaves room for the names of a run's sockets, whose whole path
 	// may have 107 bytes.
 	longestDirectory = 70
+	// bundle is where Debian and what is built on it keep all certificates in one file.
+	bundle = "/etc/ssl/certs/ca-certificates.crt"
 )
 
 // Settings are what a Command needs. Only Executable and Directory are required.
@@ -54,6 +56,7 @@ type Command struct {
 	home     string // an empty directory
 	roles    string // a directory of links to Executable, one a role
 	runs     string // a directory for each run
+	bundled  bool   // the machine has bundle
 	// repositories keeps runs that write one repository apart: what one of them left
 	// behind is then known to be nobody's.
 	repositories keyedmutex.Mutex
@@ -91,6 +94,8 @@ func New(settings Settings) (*Command, error) {
 	if c.settings.Grace == 0 {
 		c.settings.Grace = defaultGrace
 	}
+	_, err := os.Stat(bundle)
+	c.bundled = err == nil
 	c.proxies = proxiesOf(settings.Environment)
 	c.path = variable(settings.Environment, "PATH")
 	if c.path == "" {

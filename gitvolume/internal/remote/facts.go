@@ -10,6 +10,10 @@ import (
 // HTTP's status of what the credential may not do.
 const statusForbidden = 403
 
+// longestHandshake is more than an ssh server sends until the client has seen its host
+// key, be it a large one with a certificate.
+const longestHandshake = 16 << 10
+
 // facts are what is known of a run, by which its failure gets a kind.
 type facts struct {
 	dials, connected int
@@ -91,7 +95,7 @@ func (f facts) spokeTLS() bool { return f.received > 0 || f.proxyStatus/100 == 2
 
 func (f facts) sshKind() error {
 	switch {
-	case f.sshStatus == 255 && (f.received == 0 || f.serverEnded):
+	case f.sshStatus == 255 && (f.received == 0 || f.received > longestHandshake || f.serverEnded):
 		return ErrUnreachable
 	case f.sshStatus == 255:
 		// ssh gave up first, and not for the credential.

@@ -34,8 +34,8 @@ type link struct {
 	moved    atomic.Int64
 	received atomic.Int64
 	sent     atomic.Int64
-	// spoke is set while the remote was the last to send something.
-	spoke atomic.Bool
+	// last is the size of what was sent last, and answered of what came since.
+	last, answered atomic.Int64
 
 	mu    sync.Mutex
 	facts facts
@@ -167,7 +167,7 @@ func (l *link) splice(client, server net.Conn, number int) {
 		// One that ends after what the client said last was told to: ssh and TLS say
 		// goodbye.
 		first.Do(func() {
-			l.note(func(f *facts) { f.serverEnded = f.serverEnded || number == f.dials && l.spoke.Load() })
+			l.note(func(f *facts) { f.serverEnded = f.serverEnded || number == f.dials && !l.partedFirst() })
 		})
 		endWriting(client)
 	})
@@ -179,6 +179,15 @@ func (l *link) splice(client, server net.Conn, number int) {
 	both.Wait()
 }
 
+// farewell is more than the records in which TLS and ssh say that they end, and less
+// than any request of HTTP.
+const farewell = 100
+
+// partedFirst tells whether a remote that ended was told to by the client's last words.
+func (l *link) partedFirst() bool {
+	return l.sent.Load() > 0 && l.last.Load() < farewell && l.answered.Load() < farewell
+}
+
 // carry copies until the source ends or either side fails.
 func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
 	buffer := make([]byte, 32<<10)
@@ -186,7 +195,12 @@ func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			count.Add(int64(n))
-			l.spoke.Store(count == &l.received)
+			if count == &l.sent {
+				l.last.Store(int64(n))
+				l.answered.Store(0)
+			} else {
+				l.answered.Add(int64(n))
+			}
 			l.alive()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return

@@ -66,7 +66,7 @@ func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
 	}
 	// The metadata alone may have been refused, or the remote takes no two refs at once.
 	pushed, err := c.pushSingly(ctx, push)
-	if err == nil && pushed.Metadata == nil && refs.Tip(push.Metadata.Ref) == push.Metadata.Expected {
+	if err == nil && pushed.Metadata == nil && refs.Tip(push.Branch.Ref) == push.Branch.Expected {
 		c.mu.Lock()
 		c.singly[push.Remote.URL.Text] = true
 		c.mu.Unlock()
