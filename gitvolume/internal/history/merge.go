@@ -32,8 +32,11 @@ func (r *Repository) newMerging(merger Merger) *merging {
 // read. Where they meet, the Merger merges the whole trees, since what it finds to be
 // renamed may lie anywhere. The zero id is the empty tree.
 func (m *merging) merge(ctx context.Context, base, ours, theirs object.ID) (object.ID, []string, error) {
-	if base == theirs {
+	switch {
+	case base == theirs, ours == theirs:
 		return ours, nil, nil
+	case base == ours:
+		return theirs, nil, nil
 	}
 	m.read = 0
 	tree, err := m.tree(base, ours, theirs, 0)

@@ -56,10 +56,10 @@ func (a *attributing) add(path string, blob object.ID) error {
 		return nil
 	}
 	content, err := a.repository.Content(blob)
-	if errors.Is(err, ErrTooLarge) {
-		return nil // git passes over one of 100 MiB
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return nil // Git passes over one of 100 MiB.
+	case err != nil:
 		return fmt.Errorf("read %q: %w", path, err)
 	}
 	if a.size += len(content); a.size > maxAttributes {

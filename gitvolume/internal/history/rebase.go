@@ -38,7 +38,8 @@ type Rebased struct {
 // the error is a *Conflict.
 //
 // A commit is dropped only if it changes nothing where it is replayed: one that upstream
-// took over and reverted comes back. One that was made without a change stays.
+// took over and reverted comes back. One that was made without a change stays. One that
+// merges, which only others make, is replayed as its change to its first parent.
 func (r *Repository) Rebase(ctx context.Context, replay Replay) (Rebased, error) {
 	done, err := r.rebase(ctx, replay)
 	if err != nil {

@@ -88,6 +88,7 @@ func checkRebase(t *testing.T, w *workshop, row rebasing) {
 func rebasings() map[string]rebasing {
 	all := map[string]rebasing{}
 	maps.Copy(all, agreeing())
+	maps.Copy(all, apartOrDeleted())
 	maps.Copy(all, conflicting())
 	maps.Copy(all, kinds())
 	maps.Copy(all, attributed())
@@ -133,6 +134,13 @@ func agreeing() map[string]rebasing {
 			base: leaves{"a": text("a\n"), "k": text("k")}, upstream: []leaves{{"a": script("a\n"), "k": text("k")}},
 			pod: []leaves{{"a": script("a\n"), "k": text("k")}}, want: leaves{"a": script("a\n"), "k": text("k")}, unasked: true,
 		},
+	}
+}
+
+// apartOrDeleted are histories that share no path, but those that both took away.
+func apartOrDeleted() map[string]rebasing {
+	two := leaves{"a": text("a\n"), "b": text("b\n")}
+	return map[string]rebasing{
 		"other files": {
 			base: two, upstream: []leaves{{"a": text("new\n"), "b": text("b\n"), "u/x": text("u")}},
 			pod:  []leaves{{"a": text("a\n"), "p/x": text("p")}, {"a": text("a\n"), "p/x": text("pp")}},
@@ -242,6 +250,16 @@ func kinds() map[string]rebasing {
 		"a directory on both sides": {
 			base: base, upstream: []leaves{{"f/u": text("u"), "k": text("k")}},
 			pod: []leaves{{"f/p": text("p"), "k": text("k")}}, want: leaves{"f/u": text("u"), "f/p": text("p"), "k": text("k")}, left: 1,
+		},
+		"the same file in place of a directory, from which upstream moved a file": {
+			base:     leaves{"d/f": text(numbers()), "k": text("k")},
+			upstream: []leaves{{"d": text("d"), "g": text(numbers()), "k": text("k")}},
+			pod:      []leaves{{"d": text("d"), "k": text("k")}},
+		},
+		"the same directory in place of a file, which upstream moved": {
+			base:     base,
+			upstream: []leaves{{"f/x": text("x"), "g": text(numbers()), "k": text("k")}},
+			pod:      []leaves{{"f/x": text("x"), "k": text("k")}},
 		},
 		"a submodule moved upstream": {
 			base: leaves{"s": module("1"), "k": text("k")}, upstream: []leaves{{"s": module("2"), "k": text("k")}},

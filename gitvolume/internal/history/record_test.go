@@ -167,7 +167,7 @@ func TestRecordUnusable(t *testing.T) {
 			if !errors.Is(err, row.want) || record.Len() != 0 {
 				t.Errorf("the record is %q, %v, want %v", record.Format(), err, row.want)
 			}
-			if errors.Is(err, ErrRecord) && row.want != ErrRecord {
+			if errors.Is(err, ErrRecord) && !errors.Is(row.want, ErrRecord) {
 				t.Errorf("%v would be replaced", err)
 			}
 			_, err = r.CommitRecord(recording(row.tip, branch, recordOf(t, "a", 0o600)))
