@@ -94,7 +94,7 @@ func (p *peer) refused(r *Repository, names []string, mode object.Mode) map[stri
 	refused := map[string]bool{}
 	out, _ := p.try("", "fsck", "--strict", "--no-dangling", "--no-progress")
 	for line := range strings.Lines(out) {
-		if fields := strings.Fields(line); fields[0] == "error" && fields[1] == "in" {
+		if fields := strings.Fields(line); len(fields) > 4 && fields[0] == "error" && fields[1] == "in" {
 			refused[about[strings.TrimSuffix(fields[3], ":")]] = true
 		}
 	}
