@@ -8,8 +8,8 @@ import (
 	"liken.sh/gitvolume/internal/object"
 )
 
-// maxDifferences bounds a Diff: a few small trees that name each other can stand for
-// more paths than a disk could hold.
+// maxDifferences bounds a Diff, in paths found and in directories read: a few small trees
+// that name each other can stand for more paths than a disk could hold.
 const maxDifferences = 4 << 20
 
 // Side is what one tree has at a path; the zero Side is nothing. It is never a
@@ -29,7 +29,7 @@ type Difference struct {
 // file that becomes a directory is the file gone and the directory's files new. Equal
 // directories are not read. The zero id is the empty tree.
 func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
-	d := differ{repository: r}
+	d := differ{repository: r, most: maxDifferences}
 	if err := d.trees("", from, to, 0); err != nil {
 		return nil, fmt.Errorf("compare the trees %s and %s: %w", from, to, err)
 	}
@@ -41,7 +41,8 @@ func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
 type differ struct {
 	repository *Repository
 	found      []Difference
-	read       int // Trees read, which are bounded as well: they need not hold files.
+	read       int // Directories read.
+	most       int // Of both.
 }
 
 // trees compares two directories at the same path.
@@ -49,7 +50,7 @@ func (d *differ) trees(prefix string, from, to object.ID, depth int) error {
 	if from == to {
 		return nil
 	}
-	if d.read++; depth > maxDepth || d.read > maxDifferences {
+	if d.read++; depth > maxDepth || d.read > d.most {
 		return fmt.Errorf("compare %d directories, of which one lies %d deep: %w", d.read, depth, ErrTooLarge)
 	}
 	before, err := d.repository.nodes(from)
@@ -85,8 +86,8 @@ func (d *differ) nodes(prefix string, a, b *node, depth int) error {
 	}
 	path := prefix + name
 	if from != to {
-		if len(d.found) >= maxDifferences {
-			return fmt.Errorf("list more than %d differences: %w", maxDifferences, ErrTooLarge)
+		if len(d.found) >= d.most {
+			return fmt.Errorf("list more than %d differences: %w", d.most, ErrTooLarge)
 		}
 		d.found = append(d.found, Difference{Path: path, From: from, To: to})
 	}
