@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/object"
 )
@@ -195,11 +196,11 @@ func TestShapeOfRefsChanges(t *testing.T) {
 }
 
 func TestSHA256(t *testing.T) {
-	for name, serve := range kinds() {
+	for name, start := range kinds() {
 		t.Run(name, func(t *testing.T) {
 			c, b, store := newCommand(t), gittest.NewBare(t, "--object-format=sha256"), gittest.NewBare(t)
 			b.Grow("main", "f", "1")
-			remote := serve(t, b)
+			remote := start(t, b)
 			_, err := c.List(t.Context(), remote, "main")
 			wantError(t, err, object.ErrSHA256)
 			_, err = c.Fetch(t.Context(), Request{Dir: store.Dir, Remote: remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
@@ -210,8 +211,10 @@ func TestSHA256(t *testing.T) {
 
 func TestNoRepository(t *testing.T) {
 	onEachKind(t, func(t *testing.T, c *Command, _ *gittest.Bare, remote Remote) {
-		remote.URL.Text += "x.git"
-		_, err := c.List(t.Context(), remote, "main")
+		var err error
+		remote.URL, err = attributes.ParseURL(remote.URL.String() + "x.git")
+		check(t, err)
+		_, err = c.List(t.Context(), remote, "main")
 		wantError(t, err, ErrNoRepository)
 		_, err = c.Fetch(t.Context(), Request{Dir: gittest.NewBare(t).Dir, Remote: remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
 		wantError(t, err, ErrNoRepository)

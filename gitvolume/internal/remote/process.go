@@ -64,7 +64,10 @@ func (p *process) do(ctx context.Context) (int, error) {
 }
 
 func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
-	bounds := confinement{Parent: os.Getpid(), Memory: p.command.settings.Memory, Idle: p.run.idle}
+	bounds := confinement{
+		Parent: os.Getpid(), Memory: p.command.settings.Memory, Idle: p.run.idle,
+		SSH: p.run.remote != nil && p.run.remote.URL.IsSSH(),
+	}
 	cmd := &exec.Cmd{
 		Path:        p.command.settings.Executable,
 		Args:        append([]string{roleGit, bounds.String(), "git"}, p.run.args...),
@@ -146,7 +149,7 @@ type tracePipe struct {
 }
 
 func (p *process) trace() (*tracePipe, error) {
-	if p.run.remote == nil || !p.run.remote.URL.isHTTP() {
+	if p.run.remote == nil || !p.run.remote.URL.IsHTTP() {
 		return &tracePipe{}, nil
 	}
 	read, write, err := os.Pipe()

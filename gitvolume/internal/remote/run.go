@@ -48,11 +48,25 @@ func (c *Command) do(ctx context.Context, r run) (ended, error) {
 		return e, fmt.Errorf("run git %s: %w", r.args[0], err)
 	}
 	kind, cause := e.facts.kind(r.remote, err)
+	if cause == nil {
+		cause = explained(r.remote)
+	}
 	return e, fmt.Errorf("run git %s: %w", r.args[0], &Failure{
 		Kind: kind, Cause: cause, Words: e.words,
 		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus,
 		unsent: e.facts.connected == 0 && !e.facts.proxied && r.remote != nil && r.remote.URL.Scheme != "file",
 	})
+}
+
+// explained is what the session knows of the failure.
+func explained(remote *Remote) error {
+	if remote == nil {
+		return nil
+	}
+	if explainer, ok := remote.Session.(Explainer); ok && explainer.Explanation() != "" {
+		return errors.New(explainer.Explanation())
+	}
+	return nil
 }
 
 // startError says that no process was started.
@@ -151,7 +165,7 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 			return nil, err
 		}
 		environment = append(environment, ssh...)
-	case r.remote.URL.isHTTP():
+	case r.remote.URL.IsHTTP():
 		environment = append(environment, "GIT_TRACE_CURL="+strconv.Itoa(traceDescriptor), "GIT_TRACE_CURL_NO_DATA=1", "GIT_TRACE_REDACT=1")
 	}
 	return append(environment, configVariables(config)...), nil
@@ -160,7 +174,7 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 // reach is the configuration by which git reaches the remote through the driver, or by
 // the proxy that the environment names, and in no other way.
 func (c *Command) reach(remote *Remote, l *link) ([][2]string, error) {
-	protocols, err := remote.URL.protocols()
+	protocols, err := protocols(remote.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +185,7 @@ func (c *Command) reach(remote *Remote, l *link) ([][2]string, error) {
 	switch {
 	case remote.URL.Scheme == "git":
 		return append(config, [2]string{"core.gitProxy", filepath.Join(c.roles, roleDial)}), nil
-	case !remote.URL.isHTTP():
+	case !remote.URL.IsHTTP():
 		return config, nil
 	}
 	if c.bundled {
