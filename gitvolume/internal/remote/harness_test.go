@@ -122,6 +122,12 @@ func httpRemote(t testing.TB, b *gittest.Bare, options gittest.HTTPOptions) Remo
 	return lend(t, url, secret)
 }
 
+// overGit starts a daemon of git's own protocol, which takes no push.
+func overGit(t testing.TB, b *gittest.Bare) Remote {
+	t.Helper()
+	return at(t, gittest.StartDaemon(t, filepath.Dir(b.Dir)).URL("/"+filepath.Base(b.Dir)))
+}
+
 // kinds are the remotes that the contract is tested on.
 func kinds() map[string]func(testing.TB, *gittest.Bare) Remote {
 	return map[string]func(testing.TB, *gittest.Bare) Remote{
@@ -129,10 +135,28 @@ func kinds() map[string]func(testing.TB, *gittest.Bare) Remote {
 	}
 }
 
+// kindsThatRead are kinds and those that can only be read.
+func kindsThatRead() map[string]func(testing.TB, *gittest.Bare) Remote {
+	all := kinds()
+	all["git"] = overGit
+	return all
+}
+
+// onEachKindThatReads is onEachKind for what pushes nothing.
+func onEachKindThatReads(t *testing.T, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
+	t.Helper()
+	on(t, kindsThatRead(), test)
+}
+
 // onEachKind runs the test on a repository of its own behind each kind of remote.
 func onEachKind(t *testing.T, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
 	t.Helper()
-	for name, start := range kinds() {
+	on(t, kinds(), test)
+}
+
+func on(t *testing.T, kinds map[string]func(testing.TB, *gittest.Bare) Remote, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
+	t.Helper()
+	for name, start := range kinds {
 		t.Run(name, func(t *testing.T) {
 			b := gittest.NewBare(t)
 			test(t, newCommand(t), b, start(t, b))

@@ -41,7 +41,7 @@ type ended struct {
 func (c *Command) do(ctx context.Context, r run) (ended, error) {
 	e, err := c.start(ctx, &r)
 	if err == nil && e.status == 0 && !e.facts.stalled {
-		return e, nil
+		return e, answeredByGit(r.remote, e)
 	}
 	var broken *startError
 	if errors.As(err, &broken) {
@@ -56,6 +56,18 @@ func (c *Command) do(ctx context.Context, r run) (ended, error) {
 		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus,
 		unsent: e.facts.connected == 0 && !e.facts.proxied && r.remote != nil && r.remote.URL.Scheme != "file",
 	})
+}
+
+// errNotGit says that a web server answered of which git made what it could.
+var errNotGit = errors.New("what answers does not speak git's protocol")
+
+// answeredByGit refuses what git took for a repository of plain files: a page to log in
+// would be one without any ref, into which a volume would push as its first.
+func answeredByGit(remote *Remote, e ended) error {
+	if remote == nil || !remote.URL.IsHTTP() || e.facts.speaksGit {
+		return nil
+	}
+	return &Failure{Kind: ErrFailed, Cause: errNotGit, Words: e.words, HTTPStatus: e.facts.httpStatus}
 }
 
 // explained is what the session knows of the failure.
