@@ -2,10 +2,10 @@ package gittest
 
 import (
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -20,13 +20,18 @@ func StartDaemon(t testing.TB, root string) *Daemon {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "gitconfig")
 	write(t, config, "")
+	// Not by "git daemon", which would be one more process to end.
+	programs, err := exec.Command("git", "--exec-path").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(strings.TrimSpace(string(programs)), "git-daemon")
 	for range 5 {
 		port := freePort(t, "127.0.0.1")
 		d := &Daemon{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
-		cmd := exec.Command("git", "daemon", "--reuseaddr", "--listen=127.0.0.1", "--port="+strconv.Itoa(port),
+		cmd := exec.Command(program, "--reuseaddr", "--listen=127.0.0.1", "--port="+strconv.Itoa(port),
 			"--export-all", "--base-path="+root, root)
 		cmd.Env = Environment(config)
-		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}

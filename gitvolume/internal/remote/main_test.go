@@ -15,5 +15,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == helperWord {
 		os.Exit(credential.Helper(os.Args[2:], os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == driverWord {
+		driver(os.Args[2:])
+	}
 	os.Exit(m.Run())
 }

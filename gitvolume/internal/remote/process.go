@@ -54,6 +54,8 @@ func (p *process) do(ctx context.Context) (int, error) {
 	reason := <-watched
 	// The leader is not waited for yet, so that no other group can have its number.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	// Those who left the group may keep its output open, for which Wait waits.
+	p.endStrays(cmd.Process.Pid)
 	err = cmd.Wait()
 	p.reap(cmd.Process.Pid)
 	var exit *exec.ExitError

@@ -177,6 +177,9 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 			return nil, err
 		}
 		environment = append(environment, ssh...)
+	case r.remote.URL.Scheme == "git":
+		// Of core.gitProxy the first counts, which is the repository's.
+		environment = append(environment, "GIT_PROXY_COMMAND="+filepath.Join(c.roles, roleDial))
 	case r.remote.URL.IsHTTP():
 		environment = append(environment, "GIT_TRACE_CURL="+strconv.Itoa(traceDescriptor), "GIT_TRACE_CURL_NO_DATA=1", "GIT_TRACE_REDACT=1")
 	}
@@ -194,12 +197,10 @@ func (c *Command) reach(remote *Remote, l *link) ([][2]string, error) {
 	for _, protocol := range protocols {
 		config = append(config, [2]string{"protocol." + protocol + ".allow", "always"})
 	}
-	switch {
-	case remote.URL.Scheme == "git":
-		return append(config, [2]string{"core.gitProxy", filepath.Join(c.roles, roleDial)}), nil
-	case !remote.URL.IsHTTP():
+	if !remote.URL.IsHTTP() {
 		return config, nil
 	}
+	config = append(config, [2]string{"credential.helper", ""}) // forgets those of the repository
 	if c.bundled {
 		// Debian's curl reads the bundle and then each of its certificates again, from a
 		// directory: 200 ms of every connection.
@@ -227,16 +228,18 @@ func (c *Command) ssh(session Session) ([]string, error) {
 	if session != nil {
 		options = append(options, session.SSHOptions()...)
 	}
-	dial := strings.ReplaceAll(filepath.Join(c.roles, roleDial), "%", "%%")
-	dial = "'" + strings.ReplaceAll(dial, "'", `'\''`) + "'"
+	dial := strings.ReplaceAll(shellQuote(filepath.Join(c.roles, roleDial)), "%", "%%")
 	options = append(options, "-o", "ProxyCommand="+dial+" '%h' %p", "-o", "ProxyUseFdpass=yes")
 	text, err := json.Marshal(options)
 	if err != nil {
 		return nil, err
 	}
 	return []string{
-		"GIT_SSH=" + filepath.Join(c.roles, roleSSH),
+		// core.sshCommand of the repository goes before GIT_SSH, but not before this.
+		"GIT_SSH_COMMAND=" + shellQuote(filepath.Join(c.roles, roleSSH)),
 		"GIT_SSH_VARIANT=ssh",
 		optionsVariable + "=" + string(text),
 	}, nil
 }
+
+func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
