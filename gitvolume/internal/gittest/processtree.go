@@ -19,6 +19,21 @@ func endTree(pid int) {
 	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
+// endMarked kills the processes that have the variable in their environment: what a
+// session ran is no longer below sshd once its client has gone.
+func endMarked(variable string) {
+	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range environments {
+		content, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(append([]byte{0}, content...), []byte("\x00"+variable+"\x00")) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
 // childrenOf returns the processes whose parent is pid now.
 func childrenOf(pid int) []int {
 	var children []int

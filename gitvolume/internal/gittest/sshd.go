@@ -106,6 +106,9 @@ func (s *SSHD) Log() string {
 	return string(content)
 }
 
+// mark is in the environment of all that runs for the server's clients.
+func (s *SSHD) mark() string { return "GITTEST_SSHD=" + s.log }
+
 // config writes the key files and returns the text of sshd_config.
 func (s *SSHD) config(t testing.TB, dir, program string, options SSHDOptions) string {
 	authorized := filepath.Join(dir, "authorized_keys")
@@ -139,7 +142,7 @@ func (s *SSHD) config(t testing.TB, dir, program string, options SSHDOptions) st
 		"LogLevel DEBUG1",
 		"MaxStartups 1000",
 		"MaxSessions 1000",
-		"SetEnv GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="+empty,
+		"SetEnv GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="+empty+" "+s.mark(),
 	)
 	if options.ForceCommand != "" {
 		config = append(config, "ForceCommand "+options.ForceCommand)
@@ -165,6 +168,7 @@ func (s *SSHD) run(t testing.TB, program, config string) bool {
 	go func() { _ = cmd.Wait(); close(ended) }()
 	stop := func() {
 		endTree(cmd.Process.Pid)
+		endMarked(s.mark())
 		<-ended
 	}
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {

@@ -42,7 +42,7 @@ func TestSSHDLeavesNoSessionBehind(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = cmd.Wait() })
+		t.Cleanup(func() { _ = cmd.Wait() }) // the client goes first, and leaves the command behind
 		until(t, func() bool { content, _ := os.ReadFile(mark); return strings.HasSuffix(string(content), "\n") })
 	})
 	content, _ := os.ReadFile(mark)

@@ -20,6 +20,8 @@ type confinement struct {
 	Memory int64
 	// Idle gives the processor and the disk to everything else first.
 	Idle bool
+	// SSH tells that ssh may be run.
+	SSH bool
 }
 
 func (c confinement) String() string {
@@ -54,6 +56,11 @@ func confine(args []string) error {
 	}
 	if err := dropPrivileges(); err != nil {
 		return err
+	}
+	if c.SSH && os.Geteuid() == 0 {
+		if err := keepGroups(); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("become %q: %w", program, syscall.Exec(program, args[1:], os.Environ()))
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/object"
 )
 
 func TestListAndResolve(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		refs, err := c.List(t.Context(), remote, "main")
 		check(t, err)
 		_, err = refs.Resolve("main")
@@ -69,7 +70,7 @@ func TestListAndResolve(t *testing.T) {
 }
 
 func TestFetch(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		main := b.Grow("main", "f", "1")
 		b.SetRef("refs/heads/--upload-pack=id", main)
 		b.Git("tag", "-a", "-m", "m", "v1", main)
@@ -125,7 +126,7 @@ func TestFetch(t *testing.T) {
 }
 
 func TestFetchShallow(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		for _, content := range []string{"1", "2", "3"} {
 			b.Grow("main", "f", content)
 		}
@@ -143,7 +144,7 @@ func TestFetchShallow(t *testing.T) {
 }
 
 func TestFetchCommit(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		old := b.Grow("main", "f", "1")
 		b.Grow("main", "f", "2")
 		store := gittest.NewBare(t)
@@ -163,7 +164,7 @@ func TestFetchCommit(t *testing.T) {
 // TestShapeOfRefsChanges is C39 (a) on the store's side: its names are the caller's own,
 // so that what upstream's names collide with is of no concern.
 func TestShapeOfRefsChanges(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		store := gittest.NewBare(t)
 		names := map[string]string{"refs/heads/feature": "refs/x/1", "refs/heads/feature/foo": "refs/x/2"}
 		fetch := func(pack bool) map[string]Fetched {
@@ -195,11 +196,11 @@ func TestShapeOfRefsChanges(t *testing.T) {
 }
 
 func TestSHA256(t *testing.T) {
-	for name, serve := range kinds() {
+	for name, start := range kindsThatRead() {
 		t.Run(name, func(t *testing.T) {
 			c, b, store := newCommand(t), gittest.NewBare(t, "--object-format=sha256"), gittest.NewBare(t)
 			b.Grow("main", "f", "1")
-			remote := serve(t, b)
+			remote := start(t, b)
 			_, err := c.List(t.Context(), remote, "main")
 			wantError(t, err, object.ErrSHA256)
 			_, err = c.Fetch(t.Context(), Request{Dir: store.Dir, Remote: remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
@@ -209,9 +210,11 @@ func TestSHA256(t *testing.T) {
 }
 
 func TestNoRepository(t *testing.T) {
-	onEachKind(t, func(t *testing.T, c *Command, _ *gittest.Bare, remote Remote) {
-		remote.URL.Text += "x.git"
-		_, err := c.List(t.Context(), remote, "main")
+	onEachKindThatReads(t, func(t *testing.T, c *Command, _ *gittest.Bare, remote Remote) {
+		var err error
+		remote.URL, err = attributes.ParseURL(remote.URL.String() + "x.git")
+		check(t, err)
+		_, err = c.List(t.Context(), remote, "main")
 		wantError(t, err, ErrNoRepository)
 		_, err = c.Fetch(t.Context(), Request{Dir: gittest.NewBare(t).Dir, Remote: remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
 		wantError(t, err, ErrNoRepository)

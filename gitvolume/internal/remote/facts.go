@@ -25,6 +25,7 @@ type facts struct {
 	asked            bool  // the remote wanted a credential, and there was none
 	requested        bool  // an HTTP request was sent
 	httpStatus       int   // of the answer to the last request; 0: none
+	speaksGit        bool  // an HTTP answer was of git's own type
 	proxyStatus      int   // of the last answer of a proxy; 0: none
 	retryAfter       time.Duration
 	stalled          bool

@@ -157,7 +157,7 @@ func (c *Command) fetchSpecs(ctx context.Context, request Request, specs string)
 		args = append(args, "--depth="+strconv.Itoa(request.Depth))
 	}
 	_, err := c.do(ctx, run{
-		args:     append(args, "--", request.Remote.URL.Text),
+		args:     append(args, "--", request.Remote.URL.String()),
 		dir:      request.Dir,
 		remote:   &request.Remote,
 		stdin:    strings.NewReader(specs),

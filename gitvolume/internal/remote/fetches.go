@@ -79,7 +79,9 @@ func NewFetches(settings FetchesSettings) *Fetches {
 
 // Close ends all fetches and waits until their processes are gone.
 func (f *Fetches) Close() {
-	f.stop()
+	f.mu.Lock()
+	f.stop() // No other begins from here on.
+	f.mu.Unlock()
 	f.workers.Wait()
 }
 
@@ -138,7 +140,10 @@ func (f *Fetches) join(demand Demand, fits func(*fetch) bool) *fetch {
 
 // covers tells whether the other demand is met when this one is.
 func (d Demand) covers(other Demand) bool {
-	if d.Request.Depth != other.Request.Depth || d.Request.Remote.URL != other.Request.Remote.URL {
+	// Who may not reach every address must not be given what another's fetch brought
+	// from one of them.
+	if d.Request.Depth != other.Request.Depth || d.Request.Remote.URL != other.Request.Remote.URL ||
+		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) {
 		return false
 	}
 	for from, to := range other.Request.Refs {
@@ -179,6 +184,9 @@ func (f *Fetches) serve(dir string) {
 }
 
 func (f *Fetches) work(next *fetch) (map[string]Fetched, error) {
+	if f.ctx.Err() != nil {
+		return nil, fmt.Errorf("fetch: %w", context.Cause(f.ctx))
+	}
 	release, err := f.settings.Slots.takeUnless(f.ctx, next.urgent)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a slot to fetch in: %w", err)

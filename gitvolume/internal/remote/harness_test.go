@@ -2,7 +2,6 @@ package remote
 
 import (
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/gitvolume/internal/attributes"
+	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/object"
 )
@@ -47,30 +48,36 @@ func newCommand(t testing.TB, change ...func(*Settings)) *Command {
 // at is the URL as a remote without a credential.
 func at(t testing.TB, text string) Remote {
 	t.Helper()
-	u, err := url.Parse(text)
+	url, err := attributes.ParseURL(text)
 	check(t, err)
-	return Remote{URL: URL{Text: text, Scheme: u.Scheme, Host: u.Hostname()}}
+	return Remote{URL: url}
 }
 
-// keptSession is a session whose parts are plain, for servers that let in who has a key
-// file, and for none at all.
-type keptSession struct {
-	environment []string
-	config      [][2]string
-	ssh         []string
-	refused     bool
-	secret      string
+// lend has the remote asked with the credential of a Secret.
+func lend(t testing.TB, text string, secret map[string]string) Remote {
+	t.Helper()
+	remote := at(t, text)
+	c, err := credential.Parse(secret)
+	check(t, err)
+	remote.Session = serve(t, c, remote.URL)
+	return remote
 }
 
-func (k *keptSession) Environment() []string  { return k.environment }
-func (k *keptSession) GitConfig() [][2]string { return k.config }
-func (k *keptSession) SSHOptions() []string   { return k.ssh }
-func (k *keptSession) Refused() bool          { return k.refused }
-func (k *keptSession) Redact(text string) string {
-	if k.secret == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, k.secret, "***")
+func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credential.Session {
+	t.Helper()
+	executable, err := os.Executable()
+	check(t, err)
+	dir, err := os.MkdirTemp("", "s")
+	check(t, err)
+	hosts, err := credential.OpenKnownHosts(filepath.Join(dir, "ssh"))
+	check(t, err)
+	session, err := c.Serve(credential.Serving{Dir: dir, Helper: []string{executable, helperWord}, URL: url, Hosts: hosts})
+	check(t, err)
+	t.Cleanup(func() {
+		session.Close()
+		check(t, os.RemoveAll(dir))
+	})
+	return session
 }
 
 // local serves the repository as a file.
@@ -81,56 +88,44 @@ func overSSH(t testing.TB, b *gittest.Bare) Remote {
 	t.Helper()
 	key := gittest.NewKey(t, "ed25519")
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{key.Authorized}})
-	remote := at(t, server.URL(b.Dir))
-	remote.Session = sshSession(t, server, key, server.KnownHosts())
-	return remote
+	return lend(t, server.URL(b.Dir), map[string]string{"ssh-privatekey": key.PEM, "known_hosts": server.KnownHosts()})
 }
 
-func sshSession(t testing.TB, server *gittest.SSHD, key gittest.Key, hosts string) *keptSession {
-	t.Helper()
-	dir := t.TempDir()
-	keyFile, hostFile := filepath.Join(dir, "key"), filepath.Join(dir, "hosts")
-	check(t, os.WriteFile(keyFile, []byte(key.PEM), 0o600))
-	check(t, os.WriteFile(hostFile, []byte(hosts), 0o600))
-	return &keptSession{ssh: []string{
-		"-F", os.DevNull, "-o", "BatchMode=yes", "-o", "IdentitiesOnly=yes", "-i", keyFile, "-o", "IdentityAgent=none",
-		"-o", "UserKnownHostsFile=" + hostFile, "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
-	}}
-}
-
-// overHTTP starts an HTTP server for the repository.
+// overHTTP starts an HTTP server for the repository, which lets anybody in.
 func overHTTP(t testing.TB, b *gittest.Bare) Remote {
 	t.Helper()
 	return httpRemote(t, b, gittest.HTTPOptions{User: "git"})
 }
 
-// overHTTPS starts an HTTPS server, with an authority that only the session knows and a
-// password that the credential helper of a test gives.
+// token is what servers of tests ask for.
+const token = "a-token-that-must-not-be-seen"
+
+// overHTTPS starts an HTTPS server that wants a token, with an authority that only the
+// Secret knows.
 func overHTTPS(t testing.TB, b *gittest.Bare) Remote {
 	t.Helper()
-	return httpRemote(t, b, gittest.HTTPOptions{User: "git", Password: "a secret of 20 bytes", CA: gittest.NewCA(t)})
+	return httpRemote(t, b, gittest.HTTPOptions{User: "git", Password: token, CA: gittest.NewCA(t)})
 }
 
+// httpRemote starts a server and gives the credential that it wants.
 func httpRemote(t testing.TB, b *gittest.Bare, options gittest.HTTPOptions) Remote {
 	t.Helper()
 	server := gittest.StartHTTP(t, filepath.Dir(b.Dir), options)
-	remote := at(t, server.URL("/"+filepath.Base(b.Dir)))
-	remote.Session = httpSession(options)
-	return remote
+	url := server.URL("/" + filepath.Base(b.Dir))
+	if options.Password == "" {
+		return at(t, url)
+	}
+	secret := map[string]string{"token": options.Password, "username": options.User}
+	if options.CA != nil {
+		secret["ca.crt"] = options.CA.PEM
+	}
+	return lend(t, url, secret)
 }
 
-func httpSession(options gittest.HTTPOptions) *keptSession {
-	session := &keptSession{secret: options.Password}
-	if options.CA != nil {
-		session.config = append(session.config, [2]string{"http.sslCAInfo", options.CA.File})
-	}
-	if options.Password != "" {
-		session.config = append(session.config, [2]string{
-			"credential.helper",
-			"!f() { test \"$1\" = get && echo username=" + options.User + " && echo 'password=" + options.Password + "'; }; f",
-		})
-	}
-	return session
+// overGit starts a daemon of git's own protocol, which takes no push.
+func overGit(t testing.TB, b *gittest.Bare) Remote {
+	t.Helper()
+	return at(t, gittest.StartDaemon(t, filepath.Dir(b.Dir)).URL("/"+filepath.Base(b.Dir)))
 }
 
 // kinds are the remotes that the contract is tested on.
@@ -140,13 +135,31 @@ func kinds() map[string]func(testing.TB, *gittest.Bare) Remote {
 	}
 }
 
+// kindsThatRead are kinds and those that can only be read.
+func kindsThatRead() map[string]func(testing.TB, *gittest.Bare) Remote {
+	all := kinds()
+	all["git"] = overGit
+	return all
+}
+
+// onEachKindThatReads is onEachKind for what pushes nothing.
+func onEachKindThatReads(t *testing.T, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
+	t.Helper()
+	on(t, kindsThatRead(), test)
+}
+
 // onEachKind runs the test on a repository of its own behind each kind of remote.
 func onEachKind(t *testing.T, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
 	t.Helper()
-	for name, serve := range kinds() {
+	on(t, kinds(), test)
+}
+
+func on(t *testing.T, kinds map[string]func(testing.TB, *gittest.Bare) Remote, test func(*testing.T, *Command, *gittest.Bare, Remote)) {
+	t.Helper()
+	for name, start := range kinds {
 		t.Run(name, func(t *testing.T) {
 			b := gittest.NewBare(t)
-			test(t, newCommand(t), b, serve(t, b))
+			test(t, newCommand(t), b, start(t, b))
 		})
 	}
 }

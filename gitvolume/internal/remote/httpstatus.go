@@ -77,12 +77,17 @@ func (h *httpStatus) received(header []byte) {
 		return
 	}
 	name, value, _ := bytes.Cut(header, []byte(":"))
-	if !bytes.EqualFold(name, []byte("Retry-After")) {
-		return
-	}
-	// The other form, a date, needs the server's clock to agree with ours.
-	if seconds, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 31); err == nil {
-		after := min(time.Duration(seconds)*time.Second, longestAfter)
-		h.link.note(func(f *facts) { f.retryAfter = after })
+	value = bytes.TrimSpace(value)
+	switch string(bytes.ToLower(name)) {
+	case "content-type":
+		if bytes.HasPrefix(value, []byte("application/x-git-")) {
+			h.link.note(func(f *facts) { f.speaksGit = true })
+		}
+	case "retry-after":
+		// The other form, a date, needs the server's clock to agree with ours.
+		if seconds, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			after := min(time.Duration(seconds)*time.Second, longestAfter)
+			h.link.note(func(f *facts) { f.retryAfter = after })
+		}
 	}
 }

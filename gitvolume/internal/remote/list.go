@@ -68,7 +68,7 @@ func (c *Command) list(ctx context.Context, remote Remote, keep func(name string
 		return failed
 	}}
 	_, err := c.do(ctx, run{
-		args:   []string{"ls-remote", "--symref", "--", remote.URL.Text},
+		args:   []string{"ls-remote", "--symref", "--", remote.URL.String()},
 		remote: &remote,
 		stdout: lines,
 	})

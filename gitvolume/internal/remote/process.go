@@ -54,6 +54,8 @@ func (p *process) do(ctx context.Context) (int, error) {
 	reason := <-watched
 	// The leader is not waited for yet, so that no other group can have its number.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	// Those who left the group may keep its output open, for which Wait waits.
+	p.endStrays(cmd.Process.Pid)
 	err = cmd.Wait()
 	p.reap(cmd.Process.Pid)
 	var exit *exec.ExitError
@@ -64,7 +66,10 @@ func (p *process) do(ctx context.Context) (int, error) {
 }
 
 func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
-	bounds := confinement{Parent: os.Getpid(), Memory: p.command.settings.Memory, Idle: p.run.idle}
+	bounds := confinement{
+		Parent: os.Getpid(), Memory: p.command.settings.Memory, Idle: p.run.idle,
+		SSH: p.run.remote != nil && p.run.remote.URL.IsSSH(),
+	}
 	cmd := &exec.Cmd{
 		Path:        p.command.settings.Executable,
 		Args:        append([]string{roleGit, bounds.String(), "git"}, p.run.args...),
@@ -146,7 +151,7 @@ type tracePipe struct {
 }
 
 func (p *process) trace() (*tracePipe, error) {
-	if p.run.remote == nil || !p.run.remote.URL.isHTTP() {
+	if p.run.remote == nil || !p.run.remote.URL.IsHTTP() {
 		return &tracePipe{}, nil
 	}
 	read, write, err := os.Pipe()

@@ -3,6 +3,8 @@ package remote
 import (
 	"net/netip"
 	"strings"
+
+	"liken.sh/gitvolume/internal/attributes"
 )
 
 // proxies are what the environment says of proxies, as curl reads it.
@@ -31,8 +33,8 @@ func proxiesOf(environment []string) proxies {
 }
 
 // proxy is the one to reach the URL by; empty for none. Only http and https have one.
-func (p proxies) proxy(url URL) string {
-	if !url.isHTTP() || p.excepted(url.Host) {
+func (p proxies) proxy(url attributes.URL) string {
+	if !url.IsHTTP() || p.excepted(url.Host) {
 		return ""
 	}
 	proxy := p.https

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -68,7 +69,7 @@ func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
 	pushed, err := c.pushSingly(ctx, push)
 	if err == nil && pushed.Metadata == nil && refs.Tip(push.Branch.Ref) == push.Branch.Expected {
 		c.mu.Lock()
-		c.singly[push.Remote.URL.Text] = true
+		c.singly[push.Remote.URL.String()] = true
 		c.mu.Unlock()
 	}
 	return pushed, err
@@ -116,10 +117,10 @@ func (c *Command) pushOne(ctx context.Context, push Push, update Update) error {
 
 // takesSingly tells whether the remote was seen to refuse two refs at once and to take
 // one after the other.
-func (c *Command) takesSingly(url URL) bool {
+func (c *Command) takesSingly(url attributes.URL) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.singly[url.Text]
+	return c.singly[url.String()]
 }
 
 // attempt is one run of git push. A lease makes the remote compare each ref with what is
@@ -138,7 +139,7 @@ func (c *Command) attempt(ctx context.Context, push Push, updates ...Update) err
 		specs = append(specs, given(update.Tip)+":"+update.Ref)
 	}
 	_, err := c.do(ctx, run{
-		args: append(append(args, "--", push.Remote.URL.Text), specs...),
+		args: append(append(args, "--", push.Remote.URL.String()), specs...),
 		dir:  push.Dir, remote: &push.Remote, progress: push.Progress,
 	})
 	return err

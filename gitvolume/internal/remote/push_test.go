@@ -119,7 +119,11 @@ func TestPushMoved(t *testing.T) {
 			} else {
 				p.b.SetRef("refs/heads/main", row.tip)
 			}
-			for _, with := range []*Update{nil, &metadata} {
+			withs := []*Update{&metadata}
+			if row.name == "taken back" {
+				withs = append(withs, nil)
+			}
+			for _, with := range withs {
 				_, err := p.push(branch, with)
 				var moved *Moved
 				if !errors.As(err, &moved) || moved.Tip != id(t, row.tip) || moved.Ref != branch.Ref {

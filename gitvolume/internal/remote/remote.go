@@ -3,30 +3,20 @@ package remote
 import (
 	"fmt"
 	"net/netip"
-	"strings"
+
+	"liken.sh/gitvolume/internal/attributes"
 )
 
 // Remote is a repository elsewhere, and as whom it is asked.
 type Remote struct {
 	// URL is where git finds it.
-	URL URL
+	URL attributes.URL
 	// Session serves the credential to git and ssh; nil asks as nobody. Who made it
 	// closes it, after the call that it was given to.
 	Session Session
 	// Permit refuses addresses; nil permits all. It does not apply where the environment
 	// names a proxy for the host, since the proxy resolves then.
 	Permit Permit
-}
-
-// URL is a repository's place as git is given it, with what the driver has to know of
-// it.
-type URL struct {
-	// Text is what git is given.
-	Text string
-	// Scheme is one of ssh, https, http, git and file.
-	Scheme string
-	// Host is a name or an address, without brackets; empty for file.
-	Host string
 }
 
 // Session is one use of a credential.
@@ -43,6 +33,12 @@ type Session interface {
 	Refused() bool
 }
 
+// Explainer is a Session that knows more of why a run failed than git says.
+type Explainer interface {
+	// Explanation is for people; empty if there is none.
+	Explanation() string
+}
+
 // Redactor is a Session that knows what must not be shown: a server can repeat the
 // token that it was sent in what it says.
 type Redactor interface {
@@ -56,19 +52,12 @@ type Permit func(host string, address netip.AddrPort) error
 
 // protocols are those that git may speak for the URL. A redirect from http to https is
 // followed; the other way it never is.
-func (u URL) protocols() ([]string, error) {
-	// A leading dash would be an option to git or ssh, and a word with "::" a program.
-	if strings.HasPrefix(u.Text, "-") || strings.HasPrefix(u.Host, "-") || strings.ContainsAny(u.Text, "\x00\n\r") {
-		return nil, fmt.Errorf("%q is no URL to give to git", u.Text)
-	}
-	switch u.Scheme {
+func protocols(url attributes.URL) ([]string, error) {
+	switch url.Scheme {
 	case "http":
 		return []string{"http", "https"}, nil
 	case "https", "ssh", "git", "file":
-		return []string{u.Scheme}, nil
+		return []string{url.Scheme}, nil
 	}
-	return nil, fmt.Errorf("%q has scheme %q, which is not served", u.Text, u.Scheme)
+	return nil, fmt.Errorf("%q is no URL to give to git", url.String())
 }
-
-// isHTTP tells whether git reaches the URL with curl.
-func (u URL) isHTTP() bool { return u.Scheme == "http" || u.Scheme == "https" }

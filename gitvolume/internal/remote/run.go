@@ -41,18 +41,44 @@ type ended struct {
 func (c *Command) do(ctx context.Context, r run) (ended, error) {
 	e, err := c.start(ctx, &r)
 	if err == nil && e.status == 0 && !e.facts.stalled {
-		return e, nil
+		return e, answeredByGit(r.remote, e)
 	}
 	var broken *startError
 	if errors.As(err, &broken) {
 		return e, fmt.Errorf("run git %s: %w", r.args[0], err)
 	}
 	kind, cause := e.facts.kind(r.remote, err)
+	if cause == nil {
+		cause = explained(r.remote)
+	}
 	return e, fmt.Errorf("run git %s: %w", r.args[0], &Failure{
 		Kind: kind, Cause: cause, Words: e.words,
 		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus,
 		unsent: e.facts.connected == 0 && !e.facts.proxied && r.remote != nil && r.remote.URL.Scheme != "file",
 	})
+}
+
+// errNotGit says that a web server answered of which git made what it could.
+var errNotGit = errors.New("what answers does not speak git's protocol")
+
+// answeredByGit refuses what git took for a repository of plain files: a page to log in
+// would be one without any ref, into which a volume would push as its first.
+func answeredByGit(remote *Remote, e ended) error {
+	if remote == nil || !remote.URL.IsHTTP() || e.facts.speaksGit {
+		return nil
+	}
+	return &Failure{Kind: ErrFailed, Cause: errNotGit, Words: e.words, HTTPStatus: e.facts.httpStatus}
+}
+
+// explained is what the session knows of the failure.
+func explained(remote *Remote) error {
+	if remote == nil {
+		return nil
+	}
+	if explainer, ok := remote.Session.(Explainer); ok && explainer.Explanation() != "" {
+		return errors.New(explainer.Explanation())
+	}
+	return nil
 }
 
 // startError says that no process was started.
@@ -151,7 +177,10 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 			return nil, err
 		}
 		environment = append(environment, ssh...)
-	case r.remote.URL.isHTTP():
+	case r.remote.URL.Scheme == "git":
+		// Of core.gitProxy the first counts, which is the repository's.
+		environment = append(environment, "GIT_PROXY_COMMAND="+filepath.Join(c.roles, roleDial))
+	case r.remote.URL.IsHTTP():
 		environment = append(environment, "GIT_TRACE_CURL="+strconv.Itoa(traceDescriptor), "GIT_TRACE_CURL_NO_DATA=1", "GIT_TRACE_REDACT=1")
 	}
 	return append(environment, configVariables(config)...), nil
@@ -160,7 +189,7 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 // reach is the configuration by which git reaches the remote through the driver, or by
 // the proxy that the environment names, and in no other way.
 func (c *Command) reach(remote *Remote, l *link) ([][2]string, error) {
-	protocols, err := remote.URL.protocols()
+	protocols, err := protocols(remote.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -168,12 +197,10 @@ func (c *Command) reach(remote *Remote, l *link) ([][2]string, error) {
 	for _, protocol := range protocols {
 		config = append(config, [2]string{"protocol." + protocol + ".allow", "always"})
 	}
-	switch {
-	case remote.URL.Scheme == "git":
-		return append(config, [2]string{"core.gitProxy", filepath.Join(c.roles, roleDial)}), nil
-	case !remote.URL.isHTTP():
+	if !remote.URL.IsHTTP() {
 		return config, nil
 	}
+	config = append(config, [2]string{"credential.helper", ""}) // forgets those of the repository
 	if c.bundled {
 		// Debian's curl reads the bundle and then each of its certificates again, from a
 		// directory: 200 ms of every connection.
@@ -201,16 +228,18 @@ func (c *Command) ssh(session Session) ([]string, error) {
 	if session != nil {
 		options = append(options, session.SSHOptions()...)
 	}
-	dial := strings.ReplaceAll(filepath.Join(c.roles, roleDial), "%", "%%")
-	dial = "'" + strings.ReplaceAll(dial, "'", `'\''`) + "'"
+	dial := strings.ReplaceAll(shellQuote(filepath.Join(c.roles, roleDial)), "%", "%%")
 	options = append(options, "-o", "ProxyCommand="+dial+" '%h' %p", "-o", "ProxyUseFdpass=yes")
 	text, err := json.Marshal(options)
 	if err != nil {
 		return nil, err
 	}
 	return []string{
-		"GIT_SSH=" + filepath.Join(c.roles, roleSSH),
+		// core.sshCommand of the repository goes before GIT_SSH, but not before this.
+		"GIT_SSH_COMMAND=" + shellQuote(filepath.Join(c.roles, roleSSH)),
 		"GIT_SSH_VARIANT=ssh",
 		optionsVariable + "=" + string(text),
 	}, nil
 }
+
+func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
