@@ -9,8 +9,8 @@ import (
 
 const (
 	attributesFile = ".gitattributes"
-	// maxAttributes bounds what all attributes files of a merge hold together.
-	maxAttributes = 16 << 20
+	// maxMergeAttributes bounds what all attributes files of a merge hold together.
+	maxMergeAttributes = 16 << 20
 )
 
 // attributes are the .gitattributes files, by path, that say how git merges what differs
@@ -62,8 +62,8 @@ func (a *attributing) add(path string, blob object.ID) error {
 	case err != nil:
 		return fmt.Errorf("read %q: %w", path, err)
 	}
-	if a.size += len(content); a.size > maxAttributes {
-		return fmt.Errorf("read attributes of more than %d bytes: %w", maxAttributes, ErrTooLarge)
+	if a.size += len(content); a.size > maxMergeAttributes {
+		return fmt.Errorf("read attributes of more than %d bytes: %w", maxMergeAttributes, ErrTooLarge)
 	}
 	a.files[path] = content
 	return nil
