@@ -51,8 +51,8 @@ func (a *attributing) directory(prefix string, base, ours, theirs object.ID, dep
 }
 
 func (a *attributing) add(path string, blob object.ID) error {
-	if CheckPath(path) != nil {
-		// No work tree could have it, and the name must not lead out of one.
+	// No work tree could have another, and its name must not lead out of one.
+	if possible := CheckPath(path) == nil; !possible {
 		return nil
 	}
 	content, err := a.repository.Content(blob)
