@@ -10,7 +10,8 @@ import (
 )
 
 // config is the whole configuration of a repository of the store. Nothing is kept that
-// someone added: a repository's configuration can name programs to run.
+// someone added: a repository's configuration can name programs to run. What is fetched
+// stays a pack, since libgit2 never returns from a loose object that was cut off.
 const config = `[core]
 	repositoryformatversion = 0
 	filemode = true
@@ -19,6 +20,8 @@ const config = `[core]
 	hooksPath = /dev/null
 	fsmonitor = false
 	fsync = all
+[fetch]
+	unpackLimit = 1
 [gc]
 	auto = 0
 [maintenance]

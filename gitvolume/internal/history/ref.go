@@ -73,7 +73,7 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 	if err := r.Flush(); err != nil {
 		return err
 	}
-	if _, err := r.kind(to); err != nil {
+	if _, _, err := r.header(to); err != nil {
 		return err
 	}
 	// Directories on the way are made here because libgit2 does not sync them.
