@@ -48,7 +48,7 @@ func findInIndex(path string, id object.ID) (offset int64, ok bool) {
 	defer file.Close()
 	const fan, ids = 8, 8 + 256*4
 	var head [ids]byte
-	if _, err := file.ReadAt(head[:], 0); err != nil || string(head[:fan]) != "\xfftOc\x00\x00\x00\x02" {
+	if _, err := file.ReadAt(head[:], 0); err != nil || string(head[:fan]) != indexMagic {
 		return 0, false
 	}
 	upTo := func(first int) int64 {
