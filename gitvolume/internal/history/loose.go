@@ -92,7 +92,7 @@ func (l *loose) content(id object.ID, limit uint64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w: %w", id, ErrDamaged, err)
 	}
 	sum := sha1.New()
-	fmt.Fprintf(sum, "%s %d\x00", kindName(l.kind), len(content))
+	sum.Write(fmt.Appendf(nil, "%s %d\x00", kindName(l.kind), len(content)))
 	sum.Write(content)
 	if int64(len(content)) != l.size || object.ID(sum.Sum(nil)) != id {
 		return nil, fmt.Errorf("read %s: it has other bytes: %w", id, ErrDamaged)

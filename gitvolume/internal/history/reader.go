@@ -78,7 +78,7 @@ type checked struct {
 
 func newChecked(id object.ID, size int64, from deflated) *checked {
 	c := &checked{from: from, id: id, left: size, sum: sha1.New()}
-	fmt.Fprintf(c.sum, "blob %d\x00", size)
+	c.sum.Write(fmt.Appendf(nil, "blob %d\x00", size))
 	return c
 }
 

@@ -14,7 +14,7 @@ import (
 // grow with their number, of libgit2's objects neither.
 func TestLeaks(t *testing.T) {
 	r, peer := newRepository(t)
-	const commits, warm, flushEach = 10_000, 2_000, 100
+	const commits, warm, flushEach = 10_000, 2_100, 150
 	tree, tip, named := object.ID{}, object.ID{}, object.ID{}
 	var memory int64
 	descriptors := 0
@@ -32,7 +32,7 @@ func TestLeaks(t *testing.T) {
 		named = tip
 		_ = must(r.Refs("refs/"))
 		_ = must(r.Diff(object.ID{}, tree))
-		if n%1000 == 0 { // As the driver has git do.
+		if n%3000 == 0 { // As the driver has git do.
 			peer.run("repack", "-q", "-d", "--geometric=2")
 		}
 		if n == warm {
