@@ -1,10 +1,12 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"testing"
 
 	"liken.sh/gitvolume/internal/object"
@@ -100,6 +102,51 @@ func TestRepacked(t *testing.T) {
 	}
 	if got, err := r.Content(blob); err != nil || string(got) != "lost" {
 		t.Errorf("the blob is %q, %v", got, err)
+	}
+	peer.fsck()
+}
+
+// TestManyHandles has several handles commit to one ref, each trying again when another
+// was first: no commit may be lost, and one alone may make the ref.
+func TestManyHandles(t *testing.T) {
+	r, peer := newRepository(t)
+	const handles, each, name = 4, 8, "refs/heads/main"
+	made := make([]int, handles)
+	var group sync.WaitGroup
+	for i := range handles {
+		mine := openRepository(t, r.dir)
+		group.Go(func() {
+			for n := 0; n < each; {
+				tip, err := mine.Ref(name)
+				if err != nil && !errors.Is(err, ErrNoRef) {
+					t.Error(err)
+					return
+				}
+				tree := must(mine.Edit(object.ID{}, []Change{file(t, mine, "f", fmt.Sprint(i, n))}))
+				switch err := mine.SetRef(name, commit(t, mine, tree, parentsOf(tip)...), tip); {
+				case err == nil && tip.IsZero():
+					made[i]++
+					n++
+				case err == nil:
+					n++
+				case !errors.Is(err, ErrRefMoved):
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	makers := 0
+	for _, n := range made {
+		makers += n
+	}
+	own := must(r.Own(object.ID{}, must(r.Ref(name))))
+	if makers != 1 || len(own) != handles*each {
+		t.Errorf("%d made the ref, which has %d commits of %d", makers, len(own), handles*each)
+	}
+	if packs := must(r.Packs()); packs < len(own) {
+		t.Errorf("there are %d packs", packs)
 	}
 	peer.fsck()
 }

@@ -82,6 +82,15 @@ func (r *Repository) reopen() error {
 	return nil
 }
 
+// Packs is how many packs the repository has: each Flush adds one, and all that is done
+// costs more with their number. Above some fifty of them git should repack.
+func (r *Repository) Packs() (int, error) {
+	if err := r.known.update(); err != nil {
+		return 0, err
+	}
+	return len(r.known.packs), nil
+}
+
 // put adds an object and gives its id. One that is in the repository already is not
 // written again.
 func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error) {
