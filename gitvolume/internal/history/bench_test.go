@@ -112,3 +112,22 @@ func (p *peer) fsckTip(tip object.ID) {
 	p.t.Helper()
 	p.run("fsck", "--connectivity-only", "--no-progress", tip.String())
 }
+
+// BenchmarkEdit changes one entry of a directory of 10,000.
+func BenchmarkEdit(b *testing.B) {
+	r, _ := newRepository(b)
+	var changes []Change
+	for i := range 10_000 {
+		changes = append(changes, file(b, r, fmt.Sprintf("dir%05d", i), fmt.Sprint(i)))
+	}
+	tree := must(r.Edit(object.ID{}, changes))
+	if err := r.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	blob := must(r.Blob([]byte("new")))
+	for n := 0; b.Loop(); n++ {
+		must(r.Edit(tree, []Change{{fmt.Sprintf("dir%05d", n%10_000), object.Regular, blob}, {fmt.Sprint("new", n), object.Regular, blob}}))
+		r.pending.reset()
+		blob = must(r.Blob([]byte("new")))
+	}
+}

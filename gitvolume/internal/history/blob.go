@@ -59,10 +59,6 @@ func (r *Repository) BlobFrom(from io.Reader, size int64) (object.ID, error) {
 	if err := stream.Close(); err != nil {
 		return object.ID{}, fmt.Errorf("complete a blob: %w", err)
 	}
-	// The directory of the object may be new.
-	if err := syncDir(r.dir + "/objects"); err != nil {
-		return object.ID{}, err
-	}
 	return object.ID(stream.Id), nil
 }
 

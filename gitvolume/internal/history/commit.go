@@ -113,7 +113,7 @@ func (r *Repository) Parents(commit object.ID) ([]object.ID, error) {
 // many tags there are between. Of anything else the error is ErrNotCommit.
 func (r *Repository) CommitOf(id object.ID) (object.ID, error) {
 	for range maxTags {
-		kind, err := r.kind(id)
+		kind, _, err := r.header(id)
 		switch {
 		case err != nil:
 			return object.ID{}, err

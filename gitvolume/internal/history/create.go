@@ -1,8 +1,9 @@
 package history
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 // config is the whole configuration of a repository of the store. Nothing is kept that
-// someone added: a repository's configuration can name programs to run.
+// someone added: a repository's configuration can name programs to run. What is fetched
+// stays a pack, since libgit2 never returns from a loose object that was cut off.
 const config = `[core]
 	repositoryformatversion = 0
 	filemode = true
@@ -19,6 +21,8 @@ const config = `[core]
 	hooksPath = /dev/null
 	fsmonitor = false
 	fsync = all
+[fetch]
+	unpackLimit = 1
 [gc]
 	auto = 0
 [maintenance]
@@ -113,10 +117,14 @@ func sweep(dir string) error {
 				continue
 			}
 			info, err := file.Info()
-			if err != nil || !info.Mode().IsRegular() || info.ModTime().After(before) {
+			if err != nil || info.ModTime().After(before) {
 				continue
 			}
-			if err := os.Remove(filepath.Join(dir, file.Name())); err != nil && !os.IsNotExist(err) {
+			remove := os.Remove
+			if info.IsDir() { // In which an index was made.
+				remove = removeDir
+			}
+			if err := remove(filepath.Join(dir, file.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove a left file: %w", err)
 			}
 		}
@@ -126,5 +134,5 @@ func sweep(dir string) error {
 
 // isTemporary tells whether a file is one that is being written, or was.
 func isTemporary(name string) bool {
-	return strings.HasPrefix(name, strings.TrimSuffix(temporary, "*")) || bytes.Contains([]byte(name), []byte("_git2_"))
+	return strings.HasPrefix(name, strings.TrimSuffix(temporary, "*")) || strings.Contains(name, "_git2_")
 }

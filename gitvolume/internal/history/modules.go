@@ -60,10 +60,9 @@ func (p *configParser) section() bool {
 	title := strings.ToLower(p.rest[:end])
 	p.rest = p.rest[end:]
 	first, name, named := strings.Cut(title, ".")
-	c, _ := p.next()
-	switch {
-	case c == ']':
-	case c == ' ' || c == '\t':
+	switch c, _ := p.next(); c {
+	case ']':
+	case ' ', '\t':
 		quoted, ok := p.quoted()
 		if !ok {
 			return false

@@ -29,22 +29,28 @@ func (r *Repository) Reader(blob object.ID) (io.ReadCloser, int64, error) {
 	if _, ok := r.pending.objects[blob]; ok {
 		return r.whole(blob, maxContent)
 	}
-	stored, kind, err := r.odb.ReadHeader(git.NewOidFromBytes(blob[:]))
+	stored, err := r.openLoose(blob)
 	switch {
 	case err != nil:
-		return nil, 0, lookup(blob, err)
+		return nil, 0, err
+	case stored != nil && stored.kind != git.ObjectBlob:
+		return nil, 0, errors.Join(kindError(blob, stored.kind, git.ObjectBlob), stored.file.Close())
+	case stored != nil:
+		return newChecked(blob, stored.size, stored.deflated), stored.size, nil
+	}
+	kind, size, err := r.header(blob)
+	switch {
+	case err != nil:
+		return nil, 0, err
 	case kind != git.ObjectBlob:
 		return nil, 0, kindError(blob, kind, git.ObjectBlob)
-	case stored <= readWhole:
-		return r.whole(blob, readWhole)
-	}
-	size := int64(stored)
-	for _, open := range []func(object.ID, int64) (*deflated, error){r.openLoose, r.openPacked} {
-		switch found, err := open(blob, size); {
-		case err != nil:
-			return nil, 0, fmt.Errorf("open %s: %w: %w", blob, ErrDamaged, err)
-		case found != nil:
-			return newChecked(blob, size, found), size, nil
+	case size > readWhole:
+		found, err := r.openPacked(blob, size)
+		if err != nil {
+			return nil, 0, err
+		}
+		if found != nil {
+			return newChecked(blob, size, *found), size, nil
 		}
 	}
 	return r.whole(blob, maxDelta)
@@ -64,15 +70,15 @@ type deflated struct {
 
 // checked is a blob's content on its way to the caller.
 type checked struct {
-	from *deflated
+	from deflated
 	id   object.ID
 	left int64
 	sum  hash.Hash
 }
 
-func newChecked(id object.ID, size int64, from *deflated) *checked {
+func newChecked(id object.ID, size int64, from deflated) *checked {
 	c := &checked{from: from, id: id, left: size, sum: sha1.New()}
-	fmt.Fprintf(c.sum, "blob %d\x00", size)
+	c.sum.Write(fmt.Appendf(nil, "blob %d\x00", size))
 	return c
 }
 

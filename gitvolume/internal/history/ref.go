@@ -9,6 +9,7 @@ import (
 	"time"
 
 	git "github.com/libgit2/git2go/v34"
+	"golang.org/x/sys/unix"
 
 	"liken.sh/gitvolume/internal/object"
 )
@@ -73,7 +74,7 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 	if err := r.Flush(); err != nil {
 		return err
 	}
-	if _, err := r.kind(to); err != nil {
+	if _, _, err := r.header(to); err != nil {
 		return err
 	}
 	// Directories on the way are made here because libgit2 does not sync them.
@@ -83,12 +84,7 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 	oid := git.NewOidFromBytes(to[:])
 	return r.unlocked(func() error {
 		if from.IsZero() {
-			made, err := r.git.References.Create(name, oid, false, "")
-			if err != nil {
-				return r.createError(name, err)
-			}
-			made.Free()
-			return nil
+			return r.createRef(name, oid)
 		}
 		ref, err := r.expect(name, from)
 		if err != nil {
@@ -102,6 +98,28 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 		moved.Free()
 		return nil
 	})
+}
+
+// createRef makes a ref that is not there. libgit2 looks whether it is before it locks
+// it, so that two could both make it: handles of the store exclude each other here.
+func (r *Repository) createRef(name string, to *git.Oid) error {
+	dir, err := os.Open(filepath.Join(r.dir, "refs"))
+	if err != nil {
+		return fmt.Errorf("open the refs: %w", err)
+	}
+	defer dir.Close() // Which unlocks it.
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return fmt.Errorf("lock the refs: %w", err)
+	}
+	made, err := r.git.References.Create(name, to, false, "")
+	if err != nil {
+		return r.createError(name, err)
+	}
+	made.Free()
+	return nil
 }
 
 // DeleteRef removes a ref if it names from now; else the error is ErrRefMoved, or

@@ -82,6 +82,15 @@ func (r *Repository) reopen() error {
 	return nil
 }
 
+// Packs is how many packs the repository has: each Flush adds one, and all that is done
+// costs more with their number. Above some fifty of them git should repack.
+func (r *Repository) Packs() (int, error) {
+	if err := r.known.update(); err != nil {
+		return 0, err
+	}
+	return len(r.known.packs), nil
+}
+
 // put adds an object and gives its id. One that is in the repository already is not
 // written again.
 func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error) {
@@ -140,6 +149,12 @@ func (r *Repository) getAny(id object.ID, limit uint64) ([]byte, git.ObjectType,
 
 // getStored reads an object that is not pending.
 func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectType, error) {
+	if file, err := r.openLoose(id); file != nil {
+		content, err := file.content(id, limit)
+		return content, file.kind, errors.Join(err, file.file.Close())
+	} else if err != nil {
+		return nil, git.ObjectInvalid, err
+	}
 	oid := git.NewOidFromBytes(id[:])
 	size, kind, err := r.odb.ReadHeader(oid)
 	if err != nil {
@@ -159,21 +174,26 @@ func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectTy
 	return content, kind, nil
 }
 
-// kind is which kind of object the id is of.
-func (r *Repository) kind(id object.ID) (git.ObjectType, error) {
+// header is which kind of object the id is of, and its size.
+func (r *Repository) header(id object.ID) (git.ObjectType, int64, error) {
 	if e, ok := r.pending.objects[id]; ok {
-		return e.kind, nil
+		return e.kind, int64(e.size), nil
 	}
-	_, kind, err := r.odb.ReadHeader(git.NewOidFromBytes(id[:]))
+	if file, err := r.openLoose(id); file != nil {
+		return file.kind, file.size, file.file.Close()
+	} else if err != nil {
+		return git.ObjectInvalid, 0, err
+	}
+	size, kind, err := r.odb.ReadHeader(git.NewOidFromBytes(id[:]))
 	if err != nil {
-		return kind, lookup(id, err)
+		return kind, 0, lookup(id, err)
 	}
-	return kind, nil
+	return kind, int64(size), nil
 }
 
 // want checks that an object of the kind is there.
 func (r *Repository) want(id object.ID, kind git.ObjectType) error {
-	got, err := r.kind(id)
+	got, _, err := r.header(id)
 	if err == nil && got != kind {
 		return kindError(id, got, kind)
 	}

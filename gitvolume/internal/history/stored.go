@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -19,30 +18,6 @@ import (
 
 	"liken.sh/gitvolume/internal/object"
 )
-
-// openLoose opens a blob that is a file of its own, or gives nil if it is none.
-func (r *Repository) openLoose(id object.ID, size int64) (*deflated, error) {
-	name := id.String()
-	file, err := os.Open(filepath.Join(r.dir, "objects", name[:2], name[2:]))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the object's file: %w", err)
-	}
-	inflate, err := zlib.NewReader(bufio.NewReader(file))
-	if err == nil {
-		head := fmt.Appendf(nil, "blob %d\x00", size)
-		got := make([]byte, len(head))
-		if _, err = io.ReadFull(inflate, got); err == nil && !bytes.Equal(got, head) {
-			err = fmt.Errorf("its header is %q, want %q", got, head)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read the object's file: %w", err), file.Close())
-	}
-	return &deflated{inflate, file}, nil
-}
 
 // openPacked opens a blob that some pack holds whole, or gives nil if none does.
 func (r *Repository) openPacked(id object.ID, size int64) (*deflated, error) {
@@ -73,7 +48,7 @@ func findInIndex(path string, id object.ID) (offset int64, ok bool) {
 	defer file.Close()
 	const fan, ids = 8, 8 + 256*4
 	var head [ids]byte
-	if _, err := file.ReadAt(head[:], 0); err != nil || string(head[:fan]) != "\xfftOc\x00\x00\x00\x02" {
+	if _, err := file.ReadAt(head[:], 0); err != nil || string(head[:fan]) != indexMagic {
 		return 0, false
 	}
 	upTo := func(first int) int64 {

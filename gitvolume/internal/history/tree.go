@@ -122,6 +122,7 @@ func (r *Repository) nodes(tree object.ID) ([]node, error) {
 func parseTree(content []byte) ([]node, error) {
 	// The shortest entry is a mode, a blank, one byte of name, NUL and the id.
 	nodes := make([]node, 0, min(len(content)/(object.IDSize+10), 1<<16))
+	names := string(content) // One copy for all names.
 	for rest := content; len(rest) > 0; {
 		blank := bytes.IndexByte(rest[:min(len(rest), 8)], ' ')
 		if blank <= 0 {
@@ -146,7 +147,7 @@ func parseTree(content []byte) ([]node, error) {
 		nodes = append(nodes, node{
 			raw:  rest[:after:after],
 			mode: mode,
-			name: string(rest[blank+1 : end]),
+			name: names[len(content)-len(rest):][blank+1 : end],
 			id:   object.ID(rest[end+1 : after]),
 		})
 		rest = rest[after:]
