@@ -1,0 +1,97 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"liken.sh/gitvolume/internal/object"
+)
+
+// TestDiffAgainstGit compares two random trees.
+func TestDiffAgainstGit(t *testing.T) {
+	r, peer := newRepository(t)
+	names := rapid.SampledFrom([]string{"a", "a.b", "a0", "b", "\xff", "c\nd"})
+	rapid.Check(t, func(t *rapid.T) {
+		var trees [2]object.ID
+		for i := range trees {
+			changes := map[string]Change{}
+			for range rapid.IntRange(0, 10).Draw(t, "files") {
+				path := strings.Join(rapid.SliceOfN(names, 1, 3).Draw(t, "path"), "/")
+				mode := rapid.SampledFrom([]object.Mode{object.Regular, object.Executable, object.Symlink, object.Submodule}).Draw(t, "mode")
+				changes[path] = Change{path, mode, must(r.Blob([]byte{byte(rapid.IntRange(0, 2).Draw(t, "content"))}))}
+			}
+			dropImpossible(changes)
+			if trees[i] = must(r.Edit(object.ID{}, slices.Collect(maps.Values(changes)))); trees[i].IsZero() {
+				trees[i] = must(r.putTree(nil))
+			}
+		}
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		var got strings.Builder
+		for _, d := range must(r.Diff(trees[0], trees[1])) {
+			status := "M"
+			switch {
+			case d.From.Mode == 0:
+				status = "A"
+			case d.To.Mode == 0:
+				status = "D"
+			case d.From.Mode&0o170000 != d.To.Mode&0o170000:
+				status = "T"
+			}
+			fmt.Fprintf(&got, ":%s %s %s %s %s\x00%s\x00", d.From.Mode, d.To.Mode, d.From.ID, d.To.ID, status, d.Path)
+		}
+		want := peer.run("diff-tree", "-r", "-z", "--no-renames", trees[0].String(), trees[1].String())
+		if sorted(got.String()) != sorted(want) {
+			t.Fatalf("got\n%q\ngit finds\n%q", got.String(), want)
+		}
+	})
+}
+
+// sorted has the differences in one order: git's is that of trees.
+func sorted(raw string) string {
+	lines := strings.Split(raw, "\x00:")
+	for i := range lines {
+		lines[i] = strings.Trim(lines[i], ":\x00")
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\x00:")
+}
+
+// TestDiffBomb compares trees that stand for more paths than there are atoms.
+func TestDiffBomb(t *testing.T) {
+	r, _ := newRepository(t)
+	blob := must(r.Blob([]byte("x")))
+	for name, leaf := range map[string][]node{
+		"files": {newNode("f", object.Regular, blob)}, "no files": nil,
+	} {
+		tree := must(r.putTree(leaf))
+		for range 40 {
+			var nodes []node
+			for i := range 16 {
+				nodes = append(nodes, newNode(fmt.Sprint(i), object.Directory, tree))
+			}
+			tree = must(r.putTree(nodes))
+		}
+		d := differ{repository: r, most: 1000}
+		if err := d.trees("", object.ID{}, tree, 0); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %d differences, %v", name, len(d.found), err)
+		}
+	}
+	deep := must(r.putTree([]node{newNode("f", object.Regular, blob)}))
+	for range 5000 {
+		deep = must(r.putTree([]node{newNode("d", object.Directory, deep)}))
+	}
+	if got, err := r.Diff(object.ID{}, deep); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("deep: %d differences, %v", len(got), err)
+	}
+	if got, err := r.Find(deep, strings.Repeat("d/", 5000)+"f"); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("deep: found %v, %v", got, err)
+	}
+}

@@ -1,0 +1,70 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+
+	"liken.sh/gitvolume/internal/object"
+)
+
+const (
+	attributesFile = ".gitattributes"
+	// maxMergeAttributes bounds what all attributes files of a merge hold together.
+	maxMergeAttributes = 16 << 20
+)
+
+// attributes are the .gitattributes files, by path, that say how git merges what differs
+// between the trees: those of our tree, as it would stand in the work tree in which git
+// rebases, in the directories where something changed and in those above.
+func (m *merging) attributes(base, ours, theirs object.ID) (map[string][]byte, error) {
+	a := attributing{merging: m, files: map[string][]byte{}}
+	if err := a.directory("", base, ours, theirs, 0); err != nil {
+		return nil, err
+	}
+	return a.files, nil
+}
+
+// attributing collects attributes files.
+type attributing struct {
+	*merging
+	files        map[string][]byte
+	size, looked int
+}
+
+// directory looks at a directory in which something changed.
+func (a *attributing) directory(prefix string, base, ours, theirs object.ID, depth int) error {
+	if a.looked++; depth > maxDepth || a.looked > maxDifferences {
+		return fmt.Errorf("look into %d directories, of which one lies %d deep: %w", a.looked, depth, ErrTooLarge)
+	}
+	return a.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
+		switch {
+		case ours == nil:
+			// Where we have no directory we have no attributes in it.
+			return nil
+		case ours.name == attributesFile && ours.entry().Mode.IsFile():
+			return a.add(prefix+attributesFile, ours.id)
+		case !ours.isDir() || same(base, ours) && same(base, theirs):
+			return nil
+		}
+		return a.directory(prefix+ours.name+"/", directoryID(base), ours.id, directoryID(theirs), depth+1)
+	})
+}
+
+func (a *attributing) add(path string, blob object.ID) error {
+	// No work tree could have another, and its name must not lead out of one.
+	if possible := CheckPath(path) == nil; !possible {
+		return nil
+	}
+	content, err := a.repository.Content(blob)
+	switch {
+	case errors.Is(err, ErrTooLarge):
+		return nil // Git passes over one of 100 MiB.
+	case err != nil:
+		return fmt.Errorf("read %q: %w", path, err)
+	}
+	if a.size += len(content); a.size > maxMergeAttributes {
+		return fmt.Errorf("read attributes of more than %d bytes: %w", maxMergeAttributes, ErrTooLarge)
+	}
+	a.files[path] = content
+	return nil
+}

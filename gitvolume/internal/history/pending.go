@@ -1,0 +1,124 @@
+package history
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/sha1"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	git "github.com/libgit2/git2go/v34"
+
+	"liken.sh/gitvolume/internal/object"
+)
+
+// packHeader is the length of what stands before a pack's first entry: "PACK", its
+// version and the number of entries, which is known only when it is closed.
+const packHeader = 12
+
+// pending holds the objects that are not durable yet, as the pack they will be: each
+// is deflated once, when it is added, and never as a delta, since looking for deltas
+// costs more than they save before a repack looks for them anyway.
+type pending struct {
+	pack    []byte
+	objects map[object.ID]packed
+	deflate *zlib.Writer
+}
+
+// packed is an object in a pack that is being made.
+type packed struct {
+	kind   git.ObjectType
+	size   int    // Of the object, inflated.
+	offset int    // Of the entry in the pack.
+	data   int    // Of the deflated bytes in the pack.
+	end    int    // Of the entry.
+	crc    uint32 // Over the entry, for the index.
+}
+
+// newPending is an empty pack.
+func newPending() *pending {
+	// The fastest level: what is committed is small and is deflated again by a
+	// repack, and a directory's tree is mostly ids, which no level makes smaller.
+	deflate, err := zlib.NewWriterLevel(io.Discard, zlib.BestSpeed)
+	if err != nil {
+		panic(err) // The level is a constant.
+	}
+	p := &pending{deflate: deflate}
+	p.reset()
+	return p
+}
+
+// reset forgets all objects. A buffer that a large batch has grown is given back.
+func (p *pending) reset() {
+	if cap(p.pack) > flushAt+flushAt/2 {
+		p.pack = nil
+	}
+	p.pack = append(p.pack[:0], make([]byte, packHeader)...)
+	p.objects = map[object.ID]packed{}
+}
+
+// Write appends to the pack; it is what the deflating writer writes to.
+func (p *pending) Write(b []byte) (int, error) {
+	p.pack = append(p.pack, b...)
+	return len(b), nil
+}
+
+// add appends the object.
+func (p *pending) add(id object.ID, kind git.ObjectType, content []byte) error {
+	added := packed{kind: kind, size: len(content), offset: len(p.pack)}
+	p.pack = appendEntryHeader(p.pack, kind, len(content))
+	added.data = len(p.pack)
+	p.deflate.Reset(p)
+	_, err := p.deflate.Write(content)
+	if err == nil {
+		err = p.deflate.Close()
+	}
+	if err != nil {
+		p.pack = p.pack[:added.offset]
+		return fmt.Errorf("deflate %s: %w", id, err)
+	}
+	added.end = len(p.pack)
+	added.crc = crc32.ChecksumIEEE(p.pack[added.offset:])
+	p.objects[id] = added
+	return nil
+}
+
+// read inflates a pending object.
+func (p *pending) read(e packed) ([]byte, error) {
+	inflate, err := zlib.NewReader(bytes.NewReader(p.pack[e.data:e.end]))
+	if err != nil {
+		return nil, fmt.Errorf("inflate a pending object: %w", err)
+	}
+	content := make([]byte, e.size)
+	if _, err := io.ReadFull(inflate, content); err != nil {
+		return nil, fmt.Errorf("inflate a pending object: %w", err)
+	}
+	return content, nil
+}
+
+// close completes the pack, which is then not to be added to, and gives its checksum.
+func (p *pending) close() [sha1.Size]byte {
+	copy(p.pack, "PACK")
+	binary.BigEndian.PutUint32(p.pack[4:], 2)
+	binary.BigEndian.PutUint32(p.pack[8:], uint32(len(p.objects)))
+	sum := sha1.Sum(p.pack)
+	p.pack = append(p.pack, sum[:]...)
+	return sum
+}
+
+// reopen takes the checksum off again, so that a pack that could not be written is
+// tried once more later, with what is added meanwhile.
+func (p *pending) reopen() { p.pack = p.pack[:len(p.pack)-sha1.Size] }
+
+// appendEntryHeader appends an entry's kind and inflated size: four bits of the size
+// beside the kind, then seven bits a byte.
+func appendEntryHeader(pack []byte, kind git.ObjectType, size int) []byte {
+	b := byte(kind)<<4 | byte(size&0x0f)
+	for size >>= 4; size > 0; size >>= 7 {
+		pack = append(pack, b|0x80)
+		b = byte(size & 0x7f)
+	}
+	return append(pack, b)
+}

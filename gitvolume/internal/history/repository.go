@@ -1,0 +1,208 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	git "github.com/libgit2/git2go/v34"
+
+	"liken.sh/gitvolume/internal/object"
+)
+
+// Repository is a bare repository of the store. It is owned by one goroutine. Other
+// handles, of this process or not, and git itself may work on the same directory.
+type Repository struct {
+	dir     string
+	git     *git.Repository
+	odb     *git.Odb
+	known   *known
+	pending *pending
+	flushed int // Packs written since the repository was opened.
+}
+
+// Open opens the bare repository in the directory, whose owner has to be the process's
+// own user. The caller closes it.
+func Open(dir string) (*Repository, error) {
+	if err := settle(); err != nil {
+		return nil, err
+	}
+	r := &Repository{dir: dir, pending: newPending()}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// open opens what libgit2 holds of the repository.
+func (r *Repository) open() error {
+	// Neither a directory above nor the environment says which repository it is.
+	repository, err := git.OpenRepositoryExtended(r.dir, git.RepositoryOpenNoSearch|git.RepositoryOpenBare, "")
+	if err != nil {
+		return fmt.Errorf("open the repository: %w", err)
+	}
+	odb, err := repository.Odb()
+	if err != nil {
+		repository.Free()
+		return fmt.Errorf("open the object database: %w", err)
+	}
+	known, err := openKnown(r.dir + "/objects")
+	if err != nil {
+		odb.Free()
+		repository.Free()
+		return err
+	}
+	r.git, r.odb, r.known, r.flushed = repository, odb, known, 0
+	return nil
+}
+
+// Close frees the repository. Pending objects are lost.
+func (r *Repository) Close() {
+	if r.git == nil {
+		return
+	}
+	r.known.close()
+	r.odb.Free()
+	r.git.Free()
+	r.git = nil
+	r.pending = newPending()
+}
+
+// reopen opens the repository anew, which lets go of packs that were deleted and of
+// the descriptors of all that were read. Pending objects stay.
+func (r *Repository) reopen() error {
+	fresh := &Repository{dir: r.dir}
+	if err := fresh.open(); err != nil {
+		return err
+	}
+	r.known.close()
+	r.odb.Free()
+	r.git.Free()
+	r.git, r.odb, r.known, r.flushed = fresh.git, fresh.odb, fresh.known, 0
+	return nil
+}
+
+// Packs is how many packs the repository has: each Flush adds one, and all that is done
+// costs more with their number. Above some fifty of them git should repack.
+func (r *Repository) Packs() (int, error) {
+	if err := r.known.update(); err != nil {
+		return 0, err
+	}
+	return len(r.known.packs), nil
+}
+
+// put adds an object and gives its id. One that is in the repository already is not
+// written again.
+func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error) {
+	// libgit2's own SHA-1 finds the known ways to make two files with one id, which
+	// git refuses as well.
+	oid, err := r.odb.Hash(content, kind)
+	if err != nil {
+		return object.ID{}, fmt.Errorf("hash a %s: %w", kindName(kind), err)
+	}
+	id := object.ID(*oid)
+	if _, ok := r.pending.objects[id]; ok {
+		return id, nil
+	}
+	if r.known.has(id) {
+		// libgit2 makes what holds the object look new, so that a prune which
+		// saw no ref that leads to it leaves it alone; or writes it after all.
+		if _, err := r.odb.Write(content, kind); err != nil {
+			return object.ID{}, fmt.Errorf("write a %s: %w", kindName(kind), err)
+		}
+		return id, nil
+	}
+	if len(r.pending.pack)+len(content) > flushAt {
+		if err := r.Flush(); err != nil {
+			return object.ID{}, err
+		}
+	}
+	return id, r.pending.add(id, kind, content)
+}
+
+// get reads an object of a kind, of at most limit bytes. The bytes are the caller's.
+func (r *Repository) get(id object.ID, kind git.ObjectType, limit uint64) ([]byte, error) {
+	content, got, err := r.getAny(id, limit)
+	if err == nil && got != kind {
+		return nil, kindError(id, got, kind)
+	}
+	return content, err
+}
+
+// getAny reads an object of whatever kind.
+func (r *Repository) getAny(id object.ID, limit uint64) ([]byte, git.ObjectType, error) {
+	if e, ok := r.pending.objects[id]; ok {
+		content, err := r.pending.read(e)
+		return content, e.kind, err
+	}
+	content, kind, err := r.getStored(id, limit)
+	if err == nil || errors.Is(err, ErrMissing) || errors.Is(err, ErrTooLarge) {
+		return content, kind, err
+	}
+	// A repack by another process may have deleted the pack that libgit2 meant to
+	// read it from.
+	if reopened := r.reopen(); reopened != nil {
+		return nil, kind, errors.Join(err, reopened)
+	}
+	return r.getStored(id, limit)
+}
+
+// getStored reads an object that is not pending.
+func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectType, error) {
+	if file, err := r.openLoose(id); file != nil {
+		content, err := file.content(id, limit)
+		return content, file.kind, errors.Join(err, file.file.Close())
+	} else if err != nil {
+		return nil, git.ObjectInvalid, err
+	}
+	oid := git.NewOidFromBytes(id[:])
+	size, kind, err := r.odb.ReadHeader(oid)
+	if err != nil {
+		return nil, kind, lookup(id, err)
+	}
+	if size > limit {
+		return nil, kind, fmt.Errorf("read %s of %d bytes, the limit is %d: %w", id, size, limit, ErrTooLarge)
+	}
+	stored, err := r.odb.Read(oid)
+	if err != nil {
+		return nil, kind, lookup(id, err)
+	}
+	content := make([]byte, stored.Len())
+	copy(content, stored.Data())
+	kind = stored.Type()
+	stored.Free()
+	return content, kind, nil
+}
+
+// header is which kind of object the id is of, and its size.
+func (r *Repository) header(id object.ID) (git.ObjectType, int64, error) {
+	if e, ok := r.pending.objects[id]; ok {
+		return e.kind, int64(e.size), nil
+	}
+	if file, err := r.openLoose(id); file != nil {
+		return file.kind, file.size, file.file.Close()
+	} else if err != nil {
+		return git.ObjectInvalid, 0, err
+	}
+	size, kind, err := r.odb.ReadHeader(git.NewOidFromBytes(id[:]))
+	if err != nil {
+		return kind, 0, lookup(id, err)
+	}
+	return kind, int64(size), nil
+}
+
+// want checks that an object of the kind is there.
+func (r *Repository) want(id object.ID, kind git.ObjectType) error {
+	got, _, err := r.header(id)
+	if err == nil && got != kind {
+		return kindError(id, got, kind)
+	}
+	return err
+}
+
+// exists tells whether a file or directory is there; any trouble counts as yes, so
+// that nothing is made anew over it.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
+}

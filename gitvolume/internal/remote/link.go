@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// connectTimeout bounds one address, so that a host whose first address is dead is
+	// still reached by its second.
+	connectTimeout = 15 * time.Second
+	resolveTimeout = 20 * time.Second
+)
+
+// errNotPermitted is what a Permit said.
+var errNotPermitted = errors.New("the address may not be connected to")
+
+// link makes the connections of one run and keeps what became of them.
+type link struct {
+	permit  Permit
+	done    context.Context //nolint:containedctx // It ends with the run, and dials for whoever asks.
+	end     context.CancelFunc
+	workers sync.WaitGroup
+	// moved is when the last byte was carried, or the run gave another sign of life, in
+	// nanoseconds since 1970.
+	moved    atomic.Int64
+	received atomic.Int64
+	sent     atomic.Int64
+	// last is the size of what was sent last, and answered of what came since.
+	last, answered atomic.Int64
+
+	mu    sync.Mutex
+	facts facts
+	conns map[io.Closer]bool
+	ended bool
+}
+
+func newLink(permit Permit) *link {
+	l := &link{permit: permit, conns: map[io.Closer]bool{}, facts: facts{sshStatus: -1}}
+	l.done, l.end = context.WithCancel(context.Background())
+	l.alive()
+	return l
+}
+
+// close ends every connection and listener and waits for all that served them.
+func (l *link) close() {
+	l.end()
+	l.mu.Lock()
+	l.ended = true
+	for c := range l.conns {
+		_ = c.Close()
+	}
+	l.mu.Unlock()
+	l.workers.Wait()
+}
+
+// keep has close end the connection or listener too; false when it already ran.
+func (l *link) keep(c io.Closer) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		_ = c.Close()
+		return false
+	}
+	l.conns[c] = true
+	return true
+}
+
+func (l *link) drop(c io.Closer) {
+	_ = c.Close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+func (l *link) alive() { l.moved.Store(time.Now().UnixNano()) }
+
+// silence is how long nothing moved.
+func (l *link) silence() time.Duration { return time.Since(time.Unix(0, l.moved.Load())) }
+
+// learned is what the link knows so far.
+func (l *link) learned() facts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.facts
+	f.received = l.received.Load()
+	return f
+}
+
+func (l *link) note(change func(*facts)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.facts)
+}
+
+// dial connects to the first address of the host that may be connected to and answers.
+// The number is the connection's.
+func (l *link) dial(host, port string) (server net.Conn, number int, err error) {
+	l.alive()
+	conn, err := l.connect(host, port)
+	l.note(func(f *facts) {
+		f.dials++
+		number = f.dials
+		switch {
+		case err == nil:
+			f.connected++
+			f.serverEnded = false
+		case errors.Is(err, errNotPermitted):
+			f.refused = err
+		default:
+			f.unreached = err
+		}
+	})
+	l.alive()
+	return conn, number, err
+}
+
+func (l *link) connect(host, port string) (net.Conn, error) {
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no port: %w", port, err)
+	}
+	ctx, cancel := context.WithTimeout(l.done, resolveTimeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return nil, fmt.Errorf("resolve the remote's host: %w", err)
+	}
+	var failures error
+	for _, address := range addresses {
+		target := netip.AddrPortFrom(address.Unmap(), uint16(number))
+		if l.permit != nil {
+			if err := l.permit(host, target); err != nil {
+				failures = errors.Join(failures, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
+				continue
+			}
+		}
+		dialer := net.Dialer{Timeout: connectTimeout}
+		conn, err := dialer.DialContext(l.done, "tcp", target.String())
+		if err == nil {
+			return conn, nil
+		}
+		failures = errors.Join(failures, err)
+	}
+	return nil, failures
+}
+
+// splice carries bytes both ways until both sides have ended.
+func (l *link) splice(client, server net.Conn, number int) {
+	defer l.drop(client)
+	defer l.drop(server)
+	if !l.keep(client) || !l.keep(server) {
+		return
+	}
+	var first sync.Once
+	var both sync.WaitGroup
+	both.Go(func() {
+		l.carry(client, server, &l.received)
+		// One that ends after what the client said last was told to: ssh and TLS say
+		// goodbye.
+		first.Do(func() {
+			l.note(func(f *facts) { f.serverEnded = f.serverEnded || number == f.dials && !l.partedFirst() })
+		})
+		endWriting(client)
+	})
+	both.Go(func() {
+		l.carry(server, client, &l.sent)
+		first.Do(func() {})
+		endWriting(server)
+	})
+	both.Wait()
+}
+
+// farewell is more than the records in which TLS and ssh say that they end, and less
+// than any request of HTTP.
+const farewell = 100
+
+// partedFirst tells whether a remote that ended was told to by the client's last words.
+func (l *link) partedFirst() bool {
+	return l.sent.Load() > 0 && l.last.Load() < farewell && l.answered.Load() < farewell
+}
+
+// carry copies until the source ends or either side fails.
+func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			count.Add(int64(n))
+			if count == &l.sent {
+				l.last.Store(int64(n))
+				l.answered.Store(0)
+			} else {
+				l.answered.Add(int64(n))
+			}
+			l.alive()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// endWriting tells the other side that no more comes; it may still have to say
+// something.
+func endWriting(conn net.Conn) {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = conn.Close()
+}

@@ -1,0 +1,153 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"liken.sh/gitvolume/internal/object"
+)
+
+const (
+	// conflictStatus is how `git merge-tree` ends where it sees a conflict; everything
+	// else that goes wrong gives it another status.
+	conflictStatus = 1
+	// longestMerge bounds what is kept of a merge's output, in bytes: the tree's id and
+	// the names of paths that conflict.
+	longestMerge = 1 << 20
+	// attributesPrefix begins the names of directories with attributes files.
+	attributesPrefix = "attributes-"
+	// attributesAge is when such a directory is what a killed process left.
+	attributesAge = time.Hour
+)
+
+// Merger merges trees in one repository with git.
+type Merger struct {
+	command *Command
+	dir     string
+}
+
+// Merger is git's merge in the bare repository.
+func (c *Command) Merger(dir string) *Merger { return &Merger{command: c, dir: dir} }
+
+// MergeTrees merges the trees of two commits of the repository, with what they forked
+// from as the base, as `git rebase` does: renamed files are found, renamed directories
+// are not. attributes are the .gitattributes files that count, by path; the paths have to
+// be ones that git can hold. The tree that comes of it is written to the repository. If
+// there is a conflict, its paths are given and no tree.
+func (m *Merger) MergeTrees(ctx context.Context, ours, theirs object.ID, attributes map[string][]byte) (object.ID, []string, error) {
+	tree, conflicts, err := m.merge(ctx, ours, theirs, attributes)
+	if err != nil {
+		return object.ID{}, nil, fmt.Errorf("merge the trees of %s and %s: %w", ours, theirs, err)
+	}
+	return tree, conflicts, nil
+}
+
+func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes map[string][]byte) (object.ID, []string, error) {
+	work, err := m.workTree(attributes)
+	if err != nil {
+		return object.ID{}, nil, fmt.Errorf("write the attributes: %w", err)
+	}
+	defer func() { _ = removeTree(work) }() // What is left goes with a later merge.
+	output := &head{limit: longestMerge}
+	e, err := m.command.do(ctx, run{
+		// Git looks for attributes from its own directory on, and in a work tree alone.
+		args: []string{"-C", work, "--work-tree=" + work,
+			"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
+		dir:    m.dir,
+		config: [][2]string{{"merge.directoryRenames", "false"}},
+		stdout: output,
+	})
+	conflict := e.status == conflictStatus && errors.Is(err, ErrFailed)
+	if err != nil && !conflict {
+		return object.ID{}, nil, err
+	}
+	first, rest, _ := strings.Cut(string(output.kept), "\x00")
+	tree, parseErr := object.Parse(first)
+	// Each name ends in NUL; what comes after the last one is a name that was cut.
+	paths := strings.Split(rest, "\x00")
+	paths = paths[:len(paths)-1]
+	switch {
+	case parseErr != nil:
+		return object.ID{}, nil, errors.Join(err, parseErr)
+	case conflict && len(paths) == 0:
+		return object.ID{}, nil, err
+	case conflict:
+		return object.ID{}, paths, nil
+	}
+	return tree, nil, nil
+}
+
+// workTree makes a directory with the attributes files and nothing else.
+func (m *Merger) workTree(attributes map[string][]byte) (string, error) {
+	if err := m.sweep(); err != nil {
+		return "", err
+	}
+	work, err := os.MkdirTemp(m.command.settings.Directory, attributesPrefix)
+	if err != nil {
+		return "", err
+	}
+	for path, content := range attributes {
+		if !filepath.IsLocal(path) {
+			err = fmt.Errorf("%q leads out of a tree", path)
+		} else if file := filepath.Join(work, path); err == nil {
+			err = os.MkdirAll(filepath.Dir(file), 0o700)
+			if err == nil {
+				err = os.WriteFile(file, content, 0o600)
+			}
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, removeTree(work))
+	}
+	return work, nil
+}
+
+// sweep removes what a killed process left.
+func (m *Merger) sweep() error {
+	entries, err := os.ReadDir(m.command.settings.Directory)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !strings.HasPrefix(entry.Name(), attributesPrefix) || time.Since(info.ModTime()) < attributesAge {
+			continue
+		}
+		if err := removeTree(filepath.Join(m.command.settings.Directory, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree removes a directory that this process alone writes.
+func removeTree(dir string) error {
+	var paths []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		paths = append(paths, path)
+		return err
+	})
+	for _, path := range slices.Backward(paths) {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	kept  []byte
+	limit int
+}
+
+// Write keeps as much as there is room for.
+func (h *head) Write(p []byte) (int, error) {
+	h.kept = append(h.kept, p[:min(len(p), h.limit-len(h.kept))]...)
+	return len(p), nil
+}

@@ -1,0 +1,73 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// removeUnfinished removes what a git that was ended in the middle of a fetch left in
+// the repository: the packs that it was receiving, and its locks of the refs, which no
+// later git would pass. The caller holds the repository, and no git works on it; what
+// libgit2 writes meanwhile has other names, and it does not write these refs.
+func removeUnfinished(dir string, refs []string) error {
+	err := removeTemporary(dir)
+	for _, ref := range refs {
+		err = errors.Join(err, removeFile(filepath.Join(dir, ref+".lock")))
+	}
+	return errors.Join(err, removeFile(filepath.Join(dir, "shallow.lock")))
+}
+
+// removeTemporary removes objects that git was writing.
+func removeTemporary(dir string) error {
+	var failed error
+	for _, pattern := range []string{"pack/tmp_pack_*", "pack/tmp_idx_*", "pack/tmp_rev_*", "pack/.tmp-*", "??/tmp_obj_*"} {
+		// The pattern is well-formed, and a directory that is not there has no files.
+		files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "objects", pattern))
+		for _, file := range files {
+			failed = errors.Join(failed, removeFile(file))
+		}
+	}
+	return failed
+}
+
+// escapeGlob has the pattern mean the path's own bytes.
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// Recover removes everything that processes which are dead left half done in the
+// repository. It must be called only while nothing else works on it, such as at the
+// start of the driver that owns it: a lock does not tell whose it is.
+func (c *Command) Recover(ctx context.Context, dir string) error {
+	unlock, err := c.repositories.Lock(ctx, dir)
+	if err != nil {
+		return fmt.Errorf("recover the repository: %w", err)
+	}
+	defer unlock()
+	err = removeTemporary(dir)
+	for _, name := range []string{"HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new", "shallow.lock", "index.lock", "gc.pid", "gc.pid.lock"} {
+		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
+	}
+	err = errors.Join(err, filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".lock") {
+			return err
+		}
+		return removeFile(path)
+	}))
+	if err != nil {
+		return fmt.Errorf("recover the repository: %w", err)
+	}
+	return nil
+}
+
+func removeFile(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove what was left half done: %w", err)
+	}
+	return nil
+}
