@@ -69,7 +69,8 @@ func (r *Repository) Close() {
 }
 
 // reopen opens the repository anew, which lets go of packs that were deleted and of
-// the descriptors of all that were read. Pending objects stay.
+// the descriptors of all that were read. Pending objects stay. Reading an object and
+// Flush may come to this, so nothing of libgit2's may be held across them.
 func (r *Repository) reopen() error {
 	fresh := &Repository{dir: r.dir}
 	if err := fresh.open(); err != nil {
