@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"liken.sh/gitvolume/internal/object"
@@ -153,6 +154,43 @@ func TestManyHandles(t *testing.T) {
 		t.Errorf("there are %d packs", packs)
 	}
 	peer.fsck()
+}
+
+// TestOneMakes has handles make the same ref at the same time: one has to do so.
+func TestOneMakes(t *testing.T) {
+	r, _ := newRepository(t)
+	const handles, rounds = 4, 40
+	var makers [rounds]atomic.Int32
+	var start [rounds]sync.WaitGroup
+	for i := range start {
+		start[i].Add(handles)
+	}
+	var group sync.WaitGroup
+	for i := range handles {
+		mine := openRepository(t, r.dir)
+		id := dated(mine, int64(i))
+		if err := mine.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			for round := range rounds {
+				start[round].Done()
+				start[round].Wait()
+				switch err := mine.SetRef(fmt.Sprint("refs/heads/", round), id, object.ID{}); {
+				case err == nil:
+					makers[round].Add(1)
+				case !errors.Is(err, ErrRefMoved):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for round := range rounds {
+		if n := makers[round].Load(); n != 1 {
+			t.Errorf("%d handles made the ref %d", n, round)
+		}
+	}
 }
 
 // TestFlushAgain has no place for a pack at first.
