@@ -69,8 +69,9 @@ unit: setup helm ## Unit and integration tests of every module, with the race de
 	@# These read files outside their module. Go does not see those change, and
 	@# would answer from its cache.
 	@cd hack && go test -race -count=1 ./charts ./docs
-	@# The race detector multiplies the memory that this one measures.
+	@# The race detector multiplies the memory that these measure.
 	@cd csicommon && go test -run '^TestMemory$$' ./persistentvolume
+	@cd gitvolume && go test -run '^TestLeaks$$' ./internal/history
 
 # The tests of the charts run it. Built before them, it takes nothing of their
 # time limit.

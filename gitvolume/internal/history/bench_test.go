@@ -131,3 +131,39 @@ func BenchmarkEdit(b *testing.B) {
 		blob = must(r.Blob([]byte("new")))
 	}
 }
+
+// BenchmarkContains looks for a commit that is 20,000 commits below a tip, and for the
+// merge base of two tips of which each has ten commits of its own.
+func BenchmarkContains(b *testing.B) {
+	r, peer := newRepository(b)
+	root := dated(r, 1)
+	tip := root
+	for n := range int64(20_000) {
+		tip = dated(r, n+2, tip)
+	}
+	one, other := tip, tip
+	for n := range int64(10) {
+		one, other = dated(r, 30_000+n, one), dated(r, 40_000+n, other)
+	}
+	if err := r.SetRef("refs/heads/main", one, object.ID{}); err != nil {
+		b.Fatal(err)
+	}
+	if err := r.SetRef("refs/heads/other", other, object.ID{}); err != nil {
+		b.Fatal(err)
+	}
+	peer.run("gc", "-q")
+	b.Run("far", func(b *testing.B) {
+		for b.Loop() {
+			if !must(r.Contains(tip, root)) {
+				b.Fatal("the root is not found")
+			}
+		}
+	})
+	b.Run("near", func(b *testing.B) {
+		for b.Loop() {
+			if must(r.MergeBase(one, other)) != tip {
+				b.Fatal("another merge base")
+			}
+		}
+	})
+}

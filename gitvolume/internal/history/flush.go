@@ -16,7 +16,8 @@ const flushAt = 16 << 20
 const reopenAfter = 64
 
 // Flush makes all pending objects durable, as one pack: when it returns, the pack, its
-// index and their directory are synced. On an error the objects stay pending.
+// index and their directory are synced. Objects that could not be written, as on a full
+// disk, stay pending, and the next Flush tries again.
 func (r *Repository) Flush() error {
 	if len(r.pending.objects) == 0 {
 		return nil

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	git "github.com/libgit2/git2go/v34"
-
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -15,32 +13,37 @@ var ErrUnrelated = errors.New("the commits are not related")
 
 // Contains tells whether the tip's history holds the commit, or is it.
 func (r *Repository) Contains(tip, commit object.ID) (bool, error) {
-	if tip == commit {
-		return true, nil
-	}
-	if err := r.walkable(tip, commit); err != nil {
-		return false, err
-	}
-	contains, err := r.git.DescendantOf(git.NewOidFromBytes(tip[:]), git.NewOidFromBytes(commit[:]))
+	w, err := r.meet(commit, tip)
 	if err != nil {
-		return false, fmt.Errorf("look for %s below %s: %w", commit, tip, walkError(err))
+		return false, fmt.Errorf("look for %s below %s: %w", commit, tip, err)
 	}
-	return contains, nil
+	return w.seen[commit].sides&second != 0, nil
 }
 
-// MergeBase is the best commit that both histories hold, or ErrUnrelated.
+// MergeBase is the best commit that both histories hold, or ErrUnrelated. Of several
+// that are equally good it is the newest.
 func (r *Repository) MergeBase(a, b object.ID) (object.ID, error) {
-	if err := r.walkable(a, b); err != nil {
-		return object.ID{}, err
-	}
-	base, err := r.git.MergeBase(git.NewOidFromBytes(a[:]), git.NewOidFromBytes(b[:]))
-	if git.IsErrorCode(err, git.ErrorCodeNotFound) && git.IsErrorClass(err, git.ErrorClassMerge) {
-		return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, ErrUnrelated)
-	}
+	w, err := r.meet(a, b)
 	if err != nil {
-		return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, walkError(err))
+		return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, err)
 	}
-	return object.ID(*base), nil
+	for _, base := range w.bases {
+		best := true
+		for _, other := range w.bases {
+			if other == base || !best {
+				continue
+			}
+			below, err := r.Contains(other, base)
+			if err != nil {
+				return object.ID{}, err
+			}
+			best = !below
+		}
+		if best {
+			return base, nil
+		}
+	}
+	return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, ErrUnrelated)
 }
 
 // Own is what a tip has on top of a base: its first parents down to the base, the
@@ -64,25 +67,4 @@ func (r *Repository) Own(base, tip object.ID) ([]object.ID, error) {
 	}
 	slices.Reverse(own)
 	return own, nil
-}
-
-// walkable checks that libgit2 can walk from the commits, and flushes for that.
-func (r *Repository) walkable(commits ...object.ID) error {
-	if err := r.Flush(); err != nil {
-		return err
-	}
-	for _, commit := range commits {
-		if err := r.want(commit, git.ObjectCommit); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// walkError is the error of a walk that came upon a commit that cannot be read.
-func walkError(err error) error {
-	if git.IsErrorCode(err, git.ErrorCodeNotFound) {
-		return fmt.Errorf("%w: %w", ErrMissing, err)
-	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
 }

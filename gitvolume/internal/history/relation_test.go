@@ -51,7 +51,7 @@ func TestRelationsAgainstGit(t *testing.T) {
 		for i := range rapid.IntRange(2, 12).Draw(t, "commits") {
 			parents := []object.ID{}
 			if i > 0 {
-				for range rapid.IntRange(0, 2).Draw(t, "parents") {
+				for range rapid.IntRange(0, 3).Draw(t, "parents") {
 					if parent := rapid.SampledFrom(commits).Draw(t, "parent"); !slices.Contains(parents, parent) {
 						parents = append(parents, parent)
 					}
@@ -61,6 +61,9 @@ func TestRelationsAgainstGit(t *testing.T) {
 		}
 		a, b := rapid.SampledFrom(commits).Draw(t, "a"), rapid.SampledFrom(commits).Draw(t, "b")
 		base, err := r.MergeBase(a, b)
+		if err := r.Flush(); err != nil {
+			t.Fatal(err)
+		}
 		if err != nil && !errors.Is(err, ErrUnrelated) {
 			t.Fatal(err)
 		}

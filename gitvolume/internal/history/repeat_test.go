@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"liken.sh/gitvolume/internal/object"
@@ -16,7 +17,11 @@ import (
 // grow with their number, of libgit2's objects neither.
 func TestLeaks(t *testing.T) {
 	r, peer := newRepository(t)
-	const commits, warm, flushEach = 10_000, 2_100, 150
+	const warm, flushEach = 2_100, 150
+	commits := 10_000
+	if raced {
+		commits = 3_000
+	}
 	tree, tip, named := object.ID{}, object.ID{}, object.ID{}
 	var memory int64
 	descriptors := 0
@@ -147,6 +152,67 @@ func TestManyHandles(t *testing.T) {
 	}
 	if packs := must(r.Packs()); packs < len(own) {
 		t.Errorf("there are %d packs", packs)
+	}
+	peer.fsck()
+}
+
+// TestOneMakes has handles make the same ref at the same time: one has to do so.
+func TestOneMakes(t *testing.T) {
+	r, _ := newRepository(t)
+	const handles, rounds = 4, 40
+	var makers [rounds]atomic.Int32
+	var start [rounds]sync.WaitGroup
+	for i := range start {
+		start[i].Add(handles)
+	}
+	var group sync.WaitGroup
+	for i := range handles {
+		mine := openRepository(t, r.dir)
+		id := dated(mine, int64(i))
+		if err := mine.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			for round := range rounds {
+				start[round].Done()
+				start[round].Wait()
+				switch err := mine.SetRef(fmt.Sprint("refs/heads/", round), id, object.ID{}); {
+				case err == nil:
+					makers[round].Add(1)
+				case !errors.Is(err, ErrRefMoved):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for round := range rounds {
+		if n := makers[round].Load(); n != 1 {
+			t.Errorf("%d handles made the ref %d", n, round)
+		}
+	}
+}
+
+// TestFlushAgain has no place for a pack at first.
+func TestFlushAgain(t *testing.T) {
+	r, peer := newRepository(t)
+	first := commit(t, r, must(r.Edit(object.ID{}, []Change{file(t, r, "f", "1")})))
+	packs, away := filepath.Join(r.dir, "objects", "pack"), filepath.Join(r.dir, "away")
+	if err := os.Rename(packs, away); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.SetRef("refs/heads/main", first, object.ID{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a place for the pack: %v", err)
+	}
+	if got, err := r.Ref("refs/heads/main"); !errors.Is(err, ErrNoRef) {
+		t.Errorf("the ref is %s, %v", got, err)
+	}
+	if err := os.Rename(away, packs); err != nil {
+		t.Fatal(err)
+	}
+	next := commit(t, r, must(r.Edit(object.ID{}, []Change{file(t, r, "f", "2")})), first)
+	if err := r.SetRef("refs/heads/main", next, object.ID{}); err != nil {
+		t.Fatal(err)
 	}
 	peer.fsck()
 }

@@ -69,7 +69,8 @@ func (r *Repository) Close() {
 }
 
 // reopen opens the repository anew, which lets go of packs that were deleted and of
-// the descriptors of all that were read. Pending objects stay.
+// the descriptors of all that were read. Pending objects stay. Reading an object and
+// Flush may come to this, so nothing of libgit2's may be held across them.
 func (r *Repository) reopen() error {
 	fresh := &Repository{dir: r.dir}
 	if err := fresh.open(); err != nil {
@@ -83,7 +84,8 @@ func (r *Repository) reopen() error {
 }
 
 // Packs is how many packs the repository has: each Flush adds one, and all that is done
-// costs more with their number. Above some fifty of them git should repack.
+// costs more with their number. Above some fifty of them git should repack, in a way that
+// keeps what no ref leads to yet: by gc, or by repack with --geometric, never with -ad.
 func (r *Repository) Packs() (int, error) {
 	if err := r.known.update(); err != nil {
 		return 0, err
