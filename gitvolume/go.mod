@@ -11,4 +11,6 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
+require github.com/moby/sys/mountinfo v0.7.3 // indirect
+
 replace liken.sh/csicommon => ../csicommon
