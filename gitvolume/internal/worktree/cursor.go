@@ -72,7 +72,7 @@ func (c *Cursor) Depth() int { return len(c.levels) - 1 }
 // On an error the cursor stays where it is; descent.Vanished tells of what is no
 // directory, descent.ErrMount is a mount, ErrName a name that no directory can have.
 func (c *Cursor) Enter(name string) error {
-	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if !isName(name) {
 		return fmt.Errorf("enter %q: %w", name, ErrName)
 	}
 	child, err := c.Here().Enter(name)

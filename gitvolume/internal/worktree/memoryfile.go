@@ -178,7 +178,7 @@ func (r *memoryReader) stat() Stat {
 // name is one of a directory, after the one given.
 func (r *memoryReader) name(after string) string {
 	name := string(r.bytes(r.number()))
-	if name <= after || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+	if name <= after || !isName(name) {
 		r.failed = true
 	}
 	return name

@@ -21,7 +21,7 @@ const (
 	// Mount is a directory or file on which something is mounted. What is tracked there,
 	// and hidden, stays as it is.
 	Mount
-	// Rules is a .gitignore that is too large; it counts for nothing.
+	// Rules is a directory of which the .gitignore is too large, and so counts for nothing.
 	Rules
 )
 
@@ -43,7 +43,7 @@ func (r Reason) String() string {
 	case Mount:
 		return "something is mounted on it"
 	case Rules:
-		return "an ignore file too large to be read"
+		return "its ignore file is too large to be read"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

@@ -43,9 +43,3 @@ func (s Stat) Racy(read time.Time) bool {
 func (s Stat) isRegular() bool   { return s.Mode&unix.S_IFMT == unix.S_IFREG }
 func (s Stat) isLink() bool      { return s.Mode&unix.S_IFMT == unix.S_IFLNK }
 func (s Stat) isDirectory() bool { return s.Mode&unix.S_IFMT == unix.S_IFDIR }
-
-// sameContent tells that what is in the file cannot have changed, whoever owns it now.
-func (s Stat) sameContent(other Stat) bool {
-	return s.Size == other.Size && s.Modified == other.Modified && s.Changed == other.Changed &&
-		s.Inode == other.Inode && s.Mode&unix.S_IFMT == other.Mode&unix.S_IFMT
-}

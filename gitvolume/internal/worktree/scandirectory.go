@@ -1,0 +1,349 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"liken.sh/csicommon/descent"
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/object"
+)
+
+// looked is what a look at one name gave.
+type looked struct {
+	stat descent.Stat
+	err  error
+}
+
+// directory scans the directory p, where the cursor is, and leaves the cursor there. It
+// gives what is to be remembered: the folder that was, if nothing is different.
+func (s *scan) directory(p *place, sc *scope) (*folder, error) {
+	if p.isNew() && !sc.all {
+		sc = &scope{all: true}
+	}
+	names, complete, err := s.names(p, sc)
+	if err != nil {
+		return nil, err
+	}
+	looks, err := s.looks(names)
+	if err != nil {
+		return nil, err
+	}
+	files, subs := len(s.files), len(s.subs)
+	directories, err := s.entries(p, names, looks, complete)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range directories {
+		became, err := s.descend(p, d, sc.of(d.name))
+		if err != nil {
+			return nil, err
+		}
+		s.keep(became)
+	}
+	after := s.folder(p, s.files[files:], s.subs[subs:])
+	s.files, s.subs = s.files[:files], s.subs[:subs]
+	return after, nil
+}
+
+// names are those to look at, sorted, and whether they are all there are.
+func (s *scan) names(p *place, sc *scope) (names []string, complete bool, err error) {
+	if !sc.all && !p.ownerChanged() {
+		return slices.Sorted(maps.Keys(sc.below)), false, s.ctx.Err()
+	}
+	names = make([]string, 0, len(p.old.files)+len(p.old.subs)+1)
+	dir := s.cursor.Here()
+	for {
+		name, err := dir.Next()
+		if errors.Is(err, descent.ErrEnd) {
+			break
+		}
+		if err != nil {
+			return nil, false, readError("list", err)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	// A directory that changes while it is listed may give a name twice.
+	return slices.Compact(names), true, s.ctx.Err()
+}
+
+// twoAt is from how many names on a second processor is worth its start.
+const twoAt = 64
+
+// looks looks at the names, in the directory where the cursor is.
+func (s *scan) looks(names []string) ([]looked, error) {
+	looks := make([]looked, len(names))
+	dir := s.cursor.Here()
+	some := func(from, to int) {
+		for i := from; i < to && (i%1024 != 0 || s.ctx.Err() == nil); i++ {
+			looks[i].stat, looks[i].err = dir.Stat(names[i])
+		}
+	}
+	half := len(names) / 2
+	if len(names) < twoAt {
+		half = 0
+	}
+	var other sync.WaitGroup
+	if half > 0 {
+		other.Go(func() { some(0, half) })
+	}
+	some(half, len(names))
+	other.Wait()
+	return looks, s.ctx.Err()
+}
+
+// child is a directory that is still to be entered.
+type child struct {
+	name string
+	stat descent.Stat
+	old  slot
+}
+
+// entries looks after all names but for directories, which it gives. What is remembered
+// of names that are not among them is kept, or forgotten if they are all there are.
+func (s *scan) entries(p *place, names []string, looks []looked, complete bool) ([]child, error) {
+	var directories []child
+	files, subs := p.old.files, p.old.subs
+	unnamed := func(old slot) {
+		if complete {
+			s.gone(p, old)
+		} else {
+			s.keep(old)
+		}
+	}
+	pass := func(until func(name string) bool) {
+		for len(files) > 0 && until(files[0].name) {
+			unnamed(slot{file: &files[0]})
+			files = files[1:]
+		}
+		for len(subs) > 0 && until(subs[0].name) {
+			unnamed(slot{folder: subs[0]})
+			subs = subs[1:]
+		}
+	}
+	for i, name := range names {
+		pass(func(other string) bool { return other < name })
+		var old slot
+		if len(files) > 0 && files[0].name == name {
+			old.file, files = &files[0], files[1:]
+		}
+		if len(subs) > 0 && subs[0].name == name {
+			old.folder, subs = subs[0], subs[1:]
+		}
+		stat, err := looks[i].stat, looks[i].err
+		if err == nil && stat.Directory {
+			directories = append(directories, child{name, stat, old})
+			continue
+		}
+		became, err := s.entry(p, name, stat, err, old)
+		if err != nil {
+			return nil, err
+		}
+		s.keep(became)
+	}
+	pass(func(string) bool { return true })
+	return directories, nil
+}
+
+// entry is what becomes of a name that is no directory, if it is there at all.
+func (s *scan) entry(p *place, name string, stat descent.Stat, failed error, old slot) (slot, error) {
+	switch {
+	case descent.Vanished(failed):
+		s.gone(p, old)
+		return slot{}, nil
+	case failed != nil:
+		if err := readError("look at", failed); !errors.Is(err, errUnreadable) {
+			return slot{}, err
+		}
+		return s.hidden(p, name, Stat{}, Unreadable, old), nil
+	}
+	return s.leaf(p, name, stat, old)
+}
+
+// keep remembers what was found at a name.
+func (s *scan) keep(found slot) {
+	if found.file != nil {
+		s.files = append(s.files, *found.file)
+	}
+	if found.folder != nil {
+		s.subs = append(s.subs, found.folder)
+	}
+}
+
+// folder makes what is remembered of the directory p from what was found in it.
+func (s *scan) folder(p *place, files []file, subs []*folder) *folder {
+	byName := func(a, b file) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(files, byName) {
+		slices.SortFunc(files, byName)
+	}
+	slices.SortFunc(subs, func(a, b *folder) int { return strings.Compare(a.name, b.name) })
+	after := p.old
+	if after.stat != p.stat || after.left != p.left || after.name != p.name || !slices.Equal(after.files, files) || !slices.Equal(after.subs, subs) {
+		after = &folder{name: p.name, stat: p.stat, left: p.left, files: slices.Clone(files), subs: slices.Clone(subs)}
+		after.compact().counted()
+		if module := p.old.module; !module.IsZero() {
+			s.overModule(p.path, after, module)
+		}
+	}
+	s.recordFolder(p, after)
+	return after
+}
+
+// overModule keeps the submodule of which the directory is the place, unless the
+// application put something of its own there, which is not to be lost.
+func (s *scan) overModule(path string, f *folder, module object.ID) {
+	if f.count > 0 {
+		s.change(history.Change{Path: path})
+		return
+	}
+	f.module, f.count = module, 1
+}
+
+// recordFolder records the metadata of the directory p, if there is anything new.
+func (s *scan) recordFolder(p *place, after *folder) {
+	before := p.old
+	same := before.stat.isKnown() && before.stat.sameMetadata(p.stat) && (before.count == 0) == (after.count == 0) && !p.aboveChanged
+	if same && before.left == 0 {
+		return
+	}
+	seen, fresh := seenOfFolder(p.stat, after.count), s.request.Fresh
+	if p.name == "" {
+		seen.Kind, fresh.Directory = seenOf(p.stat).Kind, s.request.Root.Mode
+	}
+	s.record(p.path, fresh.Entry(seen, p.above))
+}
+
+// descend scans the directory at an entry of p, where the cursor is and will be again.
+func (s *scan) descend(p *place, d child, sc *scope) (slot, error) {
+	path := join(p.path, d.name)
+	for range attempts {
+		m := s.mark()
+		became, err := s.visit(p, d, path, sc)
+		if err == nil {
+			return became, nil
+		}
+		if !errors.Is(err, ErrMoved) && !errors.Is(err, errTorn) && !errors.Is(err, errUnreadable) {
+			return slot{}, err
+		}
+		s.rollback(m)
+		if err := s.back(p); err != nil {
+			return slot{}, err
+		}
+		if errors.Is(err, errUnreadable) {
+			return s.hidden(p, d.name, directoryStat(d.stat), Unreadable, d.old), nil
+		}
+		stat, err := s.cursor.Here().Stat(d.name)
+		if err != nil || !stat.Directory {
+			return s.entry(p, d.name, stat, err, d.old)
+		}
+		d.stat = stat
+	}
+	s.waiting = append(s.waiting, path)
+	return d.old, nil
+}
+
+// back brings the cursor to p from wherever it was lost. ErrMoved says that p itself is
+// no longer where it was.
+func (s *scan) back(p *place) error {
+	here, err := s.cursor.Go(p.path)
+	if err != nil {
+		// The way it knew is of no use any more.
+		s.cursor.Forget()
+		here, err = s.cursor.Go(p.path)
+	}
+	if descent.Vanished(err) || errors.Is(err, descent.ErrMount) {
+		return ErrMoved
+	}
+	if err != nil {
+		return err
+	}
+	self, err := here.Self()
+	if err == nil && self.Inode != p.stat.Inode {
+		return ErrMoved
+	}
+	return err
+}
+
+// visit is one attempt of descend. After an error the cursor is anywhere.
+func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
+	if d.old.folder == nil || d.old.folder.count == 0 {
+		if s.isOwn(d.name) {
+			return slot{}, nil
+		}
+		if p.level.Ignored(d.name, true).Ignored() {
+			s.forget(path, d.old)
+			return slot{}, nil
+		}
+	}
+	s.findDirectory(p, d, path)
+	switch {
+	case d.stat.Mount:
+		return s.hidden(p, d.name, directoryStat(d.stat), Mount, d.old), nil
+	case d.old.folder == nil && s.unfit(d.name, object.Directory):
+		return s.hidden(p, d.name, directoryStat(d.stat), Name, d.old), nil
+	}
+	if d.old.file != nil {
+		s.forget(path, slot{file: d.old.file})
+	}
+	after, err := s.inside(p, d, path, sc)
+	if errors.Is(err, descent.ErrMount) {
+		return s.hidden(p, d.name, directoryStat(d.stat), Mount, slot{folder: d.old.folder}), nil
+	}
+	return slot{folder: after}, err
+}
+
+// inside enters the directory, scans it and comes back.
+func (s *scan) inside(p *place, d child, path string, sc *scope) (*folder, error) {
+	if err := s.cursor.Enter(d.name); err != nil {
+		return nil, enterError(err)
+	}
+	if self, err := s.cursor.Here().Self(); err != nil || self.Inode != d.stat.Inode {
+		return nil, errors.Join(ErrMoved, err)
+	}
+	c := &place{path: path, name: d.name, stat: directoryStat(d.stat), old: d.old.folder, seen: p.seen.sub(d.name)}
+	if c.old == nil {
+		c.old = &folder{}
+	}
+	c.above, c.aboveChanged, c.rules = seenOf(p.stat), p.ownerChanged(), p.rules
+	if err := s.level(p, c); err != nil {
+		return nil, err
+	}
+	after, err := s.directory(c, sc)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cursor.Still(); err != nil {
+		return nil, err
+	}
+	return after, s.cursor.Up()
+}
+
+// level gives the directory c in p its ignore rules.
+func (s *scan) level(p, c *place) error {
+	if p.level.Ignored(c.name, true).Ignored() {
+		c.level = p.level.Enter(c.name, noPatterns())
+		return nil
+	}
+	own, err := s.rules(c)
+	if err != nil {
+		return err
+	}
+	c.level = p.level.Enter(c.name, own)
+	return nil
+}
+
+// enterError is readError for a directory.
+func enterError(err error) error {
+	switch {
+	case errors.Is(err, descent.ErrMount):
+		return descent.ErrMount
+	case descent.Vanished(err):
+		return fmt.Errorf("%w: %w", ErrMoved, err)
+	}
+	return readError("enter", err)
+}
