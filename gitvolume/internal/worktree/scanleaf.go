@@ -46,10 +46,14 @@ func (s *scan) leaf(p *place, name string, seen descent.Stat, old slot) (slot, e
 
 // settled tells of a file that looks as it did whether there is nothing more to ask.
 func (s *scan) settled(before *file, seen descent.Stat) bool {
-	if before.mode == untracked || before.racy || seen.Mount {
+	switch {
+	case before.mode == untracked || seen.Mount:
 		return false
+	case s.tooLarge(seen):
+		// What was committed under a higher limit stays, and will not be read again.
+		return before.left == 0 || before.left == Size
 	}
-	return before.left == 0 || before.left == Size && s.tooLarge(seen)
+	return before.left == 0 && !before.racy
 }
 
 func (s *scan) tooLarge(seen descent.Stat) bool {
