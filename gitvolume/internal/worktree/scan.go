@@ -105,6 +105,10 @@ type scan struct {
 	// found in it so far on top of those of the directories above.
 	files []file
 	subs  []*folder
+	// nameBuffer and lookBuffer serve one directory after the other, so that a scan makes
+	// no garbage of the tree's size. They are free again when the next one is entered.
+	nameBuffer []string
+	lookBuffer []looked
 }
 
 // findings are what a Result is made of.

@@ -55,7 +55,7 @@ func (s *scan) names(p *place, sc *scope) (names []string, complete bool, err er
 	if !sc.all && !p.ownerChanged() {
 		return slices.Sorted(maps.Keys(sc.below)), false, s.ctx.Err()
 	}
-	names = make([]string, 0, len(p.old.files)+len(p.old.subs)+1)
+	names = s.nameBuffer[:0]
 	dir := s.cursor.Here()
 	for {
 		name, err := dir.Next()
@@ -67,6 +67,7 @@ func (s *scan) names(p *place, sc *scope) (names []string, complete bool, err er
 		}
 		names = append(names, name)
 	}
+	s.nameBuffer = names
 	slices.Sort(names)
 	// A directory that changes while it is listed may give a name twice.
 	return slices.Compact(names), true, s.ctx.Err()
@@ -77,10 +78,14 @@ const twoAt = 64
 
 // looks looks at the names, in the directory where the cursor is.
 func (s *scan) looks(names []string) ([]looked, error) {
-	looks := make([]looked, len(names))
+	s.lookBuffer = slices.Grow(s.lookBuffer[:0], len(names))
+	looks := s.lookBuffer[:len(names)]
 	dir := s.cursor.Here()
 	some := func(from, to int) {
-		for i := from; i < to && (i%1024 != 0 || s.ctx.Err() == nil); i++ {
+		for i := from; i < to; i++ {
+			if i%1024 == 0 && s.ctx.Err() != nil {
+				return
+			}
 			looks[i].stat, looks[i].err = dir.Stat(names[i])
 		}
 	}

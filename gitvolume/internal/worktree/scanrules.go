@@ -18,8 +18,8 @@ const maxRules = 512 << 10
 // file, or cannot be read, counts as absent, as with git.
 func (s *scan) rules(p *place) (ignore.Patterns, error) {
 	dir := s.cursor.Here()
-	stat, err := dir.Stat(ignoreFile)
-	if err != nil || !StatOf(stat).isRegular() || stat.Mount {
+	stat, failed := dir.Stat(ignoreFile)
+	if failed != nil || !StatOf(stat).isRegular() || stat.Mount {
 		return ignore.Patterns{}, nil
 	}
 	if stat.Size > int64(maxRules-p.rules) {
