@@ -344,6 +344,21 @@ func TestADeepTree(t *testing.T) {
 	v.wantsChanges(v.commit())
 }
 
+// TestUnfinishedFilesOfTheDriver are left where they are, and nobody is told.
+func TestUnfinishedFilesOfTheDriver(t *testing.T) {
+	v := newVolume(t)
+	for _, path := range []string{".token-1", "d/.token-2", "d/.other-3", ".token-d/f"} {
+		v.write(path, "x")
+	}
+	request := v.request()
+	request.Own = func(name string) bool { return strings.HasPrefix(name, ".token-") }
+	result := v.adopt(v.scan(request))
+	v.wants("d/.other-3")
+	if len(result.Skipped)+len(result.Waiting) != 0 || !slices.Equal(result.Found, []string{"d", "d/.other-3"}) {
+		t.Errorf("skipped %v, waiting for %q, found %q", result.Skipped, result.Waiting, result.Found)
+	}
+}
+
 // TestNestedRepositories is SPEC 3.7: their files are ordinary ones.
 func TestNestedRepositories(t *testing.T) {
 	v := newVolume(t)
@@ -355,7 +370,7 @@ func TestNestedRepositories(t *testing.T) {
 	v.wants("n/f", "w/f")
 }
 
-func TestTheRootMustBeIntact(t *testing.T) {
+func TestPathsThatAreNone(t *testing.T) {
 	v := newVolume(t)
 	v.write("f", "x")
 	v.commit()
