@@ -151,7 +151,6 @@ func TestARacyFileIsReadOnceMore(t *testing.T) {
 
 // TestEditsWhileNobodyLooked is C21.
 func TestEditsWhileNobodyLooked(t *testing.T) {
-	asRoot(t)
 	v := newVolume(t)
 	v.write("a", "1")
 	v.write("c", "1")
