@@ -97,11 +97,8 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 
 // inside enters the directory, scans it and comes back.
 func (s *scan) inside(p *place, d child, path string, sc *scope) (*folder, error) {
-	switch err := s.cursor.Enter(d.name); {
-	case errors.Is(err, descent.ErrMount):
-		return nil, descent.ErrMount
-	case err != nil:
-		return nil, wayError(err)
+	if err := s.cursor.Enter(d.name); err != nil {
+		return nil, enterError(err)
 	}
 	if self, err := s.cursor.Here().Self(); err != nil || self.Inode != d.stat.Inode {
 		return nil, errors.Join(ErrMoved, err)
@@ -141,11 +138,24 @@ func (s *scan) level(p, c *place) error {
 	return nil
 }
 
-// wayError is readError for the way to a directory. What is a mount by now was moved
-// away, for whoever was below it.
-func wayError(err error) error {
-	if errors.Is(err, ErrMoved) || descent.Vanished(err) || errors.Is(err, descent.ErrMount) {
+// enterError is readError for a directory.
+func enterError(err error) error {
+	switch {
+	case errors.Is(err, ErrMoved):
+		return err
+	case errors.Is(err, descent.ErrMount):
+		return descent.ErrMount
+	case descent.Vanished(err):
 		return fmt.Errorf("%w: %w", ErrMoved, err)
 	}
 	return readError("enter", err)
+}
+
+// wayError is enterError for directories above the one in question: what is a mount by
+// now was moved away, for whoever was below it.
+func wayError(err error) error {
+	if err = enterError(err); errors.Is(err, descent.ErrMount) {
+		return ErrMoved
+	}
+	return err
 }
