@@ -13,11 +13,18 @@ type Stat struct {
 	Device    uint64
 	Inode     uint64
 	Links     uint32
+	Mode      uint32 // With the type of file, as stat(2) gives it.
+	Owner     uint32
+	Group     uint32
 	Bytes     int64     // Allocated, not the length.
+	Size      int64     // The length.
+	Modified  int64     // When the content changed, by anyone's word: nanoseconds since 1970.
+	Changed   int64     // When content or inode changed, by the kernel's word: nanoseconds since 1970.
 	Made      time.Time // When the inode was made, or last changed where that is not recorded.
 }
 
-// Stat looks at name, one that Next gave, without following it.
+// Stat looks at name, one that Next gave, without following it. Unlike all else of a
+// Directory, it may be called by several goroutines at once.
 func (d *Directory) Stat(name string) (Stat, error) {
 	var stx unix.Statx_t
 	if err := statx(d.fd, name, &stx); err != nil {
@@ -28,8 +35,13 @@ func (d *Directory) Stat(name string) (Stat, error) {
 
 // Self looks at the directory itself.
 func (d *Directory) Self() (Stat, error) {
+	return d.Look(d.fd)
+}
+
+// Look looks at what the handle fd is open at, which lies in the directory.
+func (d *Directory) Look(fd int) (Stat, error) {
 	var stx unix.Statx_t
-	if err := statx(d.fd, "", &stx); err != nil {
+	if err := statx(fd, "", &stx); err != nil {
 		return Stat{}, err
 	}
 	return d.stat(&stx), nil
@@ -46,10 +58,20 @@ func (d *Directory) stat(stx *unix.Statx_t) Stat {
 		Device:    device(stx),
 		Inode:     stx.Ino,
 		Links:     stx.Nlink,
+		Mode:      uint32(stx.Mode),
+		Owner:     stx.Uid,
+		Group:     stx.Gid,
 		Bytes:     int64(stx.Blocks) * 512,
+		Size:      int64(stx.Size),
+		Modified:  nanoseconds(stx.Mtime),
+		Changed:   nanoseconds(stx.Ctime),
 		Made:      time.Unix(made.Sec, int64(made.Nsec)),
 	}
 }
+
+// nanoseconds wraps around for times before 1678 and after 2262, which anyone can
+// set: two of them may be compared for equality alone.
+func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
 // isMount reports whether stx, of an entry of d, is that of a mount's top.
 // Before Linux 5.8 only the device tells: a bind mount of the same file system
