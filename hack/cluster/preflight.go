@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -51,10 +52,14 @@ func mayMakeMachines() error {
 	try.SysProcAttr = &syscall.SysProcAttr{Cloneflags: machine.Namespaces}
 	// The mount must not show on the host.
 	try.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
-	if output, err := try.CombinedOutput(); err != nil {
-		return fmt.Errorf("no namespaces with mounts of their own can be made: %w: %s; a container needs --privileged", err, bytes.TrimSpace(output))
+	output, err := try.CombinedOutput()
+	if err == nil {
+		return nil
 	}
-	return nil
+	if said := bytes.TrimSpace(output); len(said) > 0 {
+		err = errors.New(string(said))
+	}
+	return fmt.Errorf("no namespaces with mounts of their own can be made: %w; a container needs --privileged", err)
 }
 
 // snapshotter is how containerd keeps images there: the kernel refuses an overlay
