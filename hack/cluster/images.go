@@ -116,6 +116,12 @@ func (p *program) images(names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := havePrograms([]string{"go", "buildah", "mmdebstrap"}); err != nil {
+		return err
+	}
+	if err := enough([]need{{p.cluster.Cache, spaceForImages, "to build images"}}, available); err != nil {
+		return err
+	}
 	// Beside the archives, since it holds whole systems, for which a /tmp in memory
 	// is too small.
 	work := filepath.Join(p.cluster.Cache, ".images-in-work")

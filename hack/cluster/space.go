@@ -12,7 +12,12 @@ import (
 	"liken.sh/hack/cluster/toolset"
 )
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	// A Debian with a compiler and Go, which buildah unpacks for each build, and the
+	// modules and compiled packages of the drivers.
+	spaceForImages = 3000 * mebibyte
+)
 
 // need is how much space something takes in a directory, which need not be there.
 type need struct {
