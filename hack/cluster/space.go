@@ -12,12 +12,7 @@ import (
 	"liken.sh/hack/cluster/toolset"
 )
 
-const (
-	mebibyte = 1 << 20
-	// A Debian with a compiler and Go, which buildah unpacks for each build, and the
-	// modules and compiled packages of the drivers.
-	spaceForImages = 3000 * mebibyte
-)
+const mebibyte = 1 << 20
 
 // need is how much space something takes in a directory, which need not be there.
 type need struct {
@@ -45,6 +40,19 @@ func (p *program) haveSpace() error {
 	}
 	return enough(needs, available)
 }
+
+// haveSpaceForImages wants the most for the first: a Debian with a compiler and Go
+// is made, kept and taken over, and unpacked once more for each build.
+func (p *program) haveSpaceForImages() error {
+	wanted := need{p.cluster.Cache, 2000 * mebibyte, "to build images"}
+	if made, err := filepath.Glob(filepath.Join(p.bases(), "*.tar")); err != nil || len(made) == 0 {
+		wanted.bytes = 5000 * mebibyte
+	}
+	return enough([]need{wanted}, available)
+}
+
+// bases is the directory of images that only builds start from.
+func (p *program) bases() string { return filepath.Join(p.cluster.Cache, "bases") }
 
 // isBuilt tells whether all programs are there.
 func (p *program) isBuilt() (bool, error) {
