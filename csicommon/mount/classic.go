@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/errortext"
 )
 
 // roomName and stagingPrefix mark the directories below scratch that are this package's.
@@ -41,7 +43,7 @@ func (c *classic) bind(source, target *os.File, o Options) (err error) {
 	}
 	staging, err := os.MkdirTemp(c.room, stagingPrefix)
 	if err != nil {
-		return fmt.Errorf("make a staging directory in %q: %w", c.room, withoutPath(err))
+		return fmt.Errorf("make a staging directory in %q: %w", c.room, errortext.WithoutPath(err))
 	}
 	defer func() {
 		if removeErr := removeStaging(staging); removeErr != nil {
@@ -177,14 +179,4 @@ func removeStaging(staging string) error {
 // to by now; the kernel follows it without looking at any path.
 func descriptorPath(f *os.File) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(f.Fd()))
-}
-
-// withoutPath drops the path from an error of package os: it may hold a name made
-// up for one call, and error texts must not differ from call to call.
-func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
 }

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 	mountutils "k8s.io/mount-utils"
 	utilio "k8s.io/utils/io"
+
+	"liken.sh/csicommon/errortext"
 )
 
 const (
@@ -134,7 +136,7 @@ func fromInfo(info *mountinfo.Info) Mount {
 func mountID(f *os.File) (uint64, error) {
 	content, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(int(f.Fd())))
 	if err != nil {
-		return 0, fmt.Errorf("read the id of its mount: %w", withoutPath(err))
+		return 0, fmt.Errorf("read the id of its mount: %w", errortext.WithoutPath(err))
 	}
 	for line := range strings.Lines(string(content)) {
 		if value, ok := strings.CutPrefix(line, "mnt_id:"); ok {

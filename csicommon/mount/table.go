@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/errortext"
 )
 
 // Location says where a directory lies inside its filesystem, whatever mount it is
@@ -170,7 +172,7 @@ const deletedMark = " (deleted)"
 func pathOf(dir *os.File) (string, error) {
 	reached, err := os.Readlink(descriptorPath(dir))
 	if err != nil {
-		return "", fmt.Errorf("read its path: %w", withoutPath(err))
+		return "", fmt.Errorf("read its path: %w", errortext.WithoutPath(err))
 	}
 	if !strings.HasSuffix(reached, deletedMark) {
 		return reached, nil
@@ -181,7 +183,7 @@ func pathOf(dir *os.File) (string, error) {
 	}
 	here, err := dir.Stat()
 	if err != nil {
-		return "", fmt.Errorf("look at it: %w", withoutPath(err))
+		return "", fmt.Errorf("look at it: %w", errortext.WithoutPath(err))
 	}
 	if !os.SameFile(there, here) {
 		return "", fmt.Errorf("it was deleted: %w", fs.ErrNotExist)

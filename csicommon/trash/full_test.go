@@ -144,7 +144,7 @@ func TestThePathOfTheBinDoesNotMatter(t *testing.T) {
 	check(t, os.Mkdir(filepath.Join(p.path, "v"), 0o755))
 	check(t, p.Bin.Put(p.dir, "v"))
 	p.run(t)
-	until(t, "the bin is empty", p.Bin.Empty)
+	until(t, "the bin is empty", p.isEmpty)
 	untouched()
 	left, err := os.ReadDir(p.bin + "-moved")
 	if err != nil || len(left) != 0 {

@@ -48,7 +48,7 @@ func TestDirectoriesSwappedForLinks(t *testing.T) {
 		check(t, p.Bin.Put(p.dir, name))
 		until(t, "some of it is deleted", func() bool {
 			var stat unix.Stat_t
-			return p.Bin.Empty() || unix.Fstatat(fd, "0/d/f", &stat, 0) != nil
+			return p.Bin.Pending() == 0 || unix.Fstatat(fd, "0/d/f", &stat, 0) != nil
 		})
 		cancel()
 		attack.Wait()

@@ -77,15 +77,12 @@ func Open(config Config) (*Bin, error) {
 	return b, nil
 }
 
-// Pending is how many items are in the bin.
+// Pending is how many items are in the bin, not deleted yet.
 func (b *Bin) Pending() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.items)
 }
-
-// Empty reports whether there is nothing left to delete.
-func (b *Bin) Empty() bool { return b.Pending() == 0 }
 
 // scan takes up what is in the bin and not known: what an earlier process
 // left, or another one put there, as two do while a DaemonSet is updated.

@@ -113,7 +113,7 @@ func TestPutRefuses(t *testing.T) {
 			if err := p.Bin.Put(row.dir, row.name); !errors.Is(err, row.want) {
 				t.Errorf("error %v, want %v", err, row.want)
 			}
-			if left, err := os.ReadDir(p.bin); err != nil || len(left) != 0 || !p.Bin.Empty() {
+			if left, err := os.ReadDir(p.bin); err != nil || len(left) != 0 || p.Bin.Pending() != 0 {
 				t.Errorf("in the bin: %v %v, %d pending", left, err, p.Bin.Pending())
 			}
 		})

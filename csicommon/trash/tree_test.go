@@ -44,6 +44,8 @@ func newPlace(t *testing.T) *place {
 	return p
 }
 
+func (p *place) isEmpty() bool { return p.Bin.Pending() == 0 }
+
 // reopen stands for a restart of the process.
 func (p *place) reopen(t *testing.T) {
 	t.Helper()
@@ -78,7 +80,7 @@ func (p *place) run(t *testing.T) (stop func()) {
 // emptied waits until all is deleted and checks that it is.
 func (p *place) emptied(t *testing.T) {
 	t.Helper()
-	until(t, "the bin is empty", p.Bin.Empty)
+	until(t, "the bin is empty", p.isEmpty)
 	left, err := os.ReadDir(p.bin)
 	check(t, err)
 	if len(left) != 0 {

@@ -3,6 +3,7 @@
 package pernode
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -50,19 +51,27 @@ func run(m *testing.M) int {
 		fmt.Println(state + logs)
 		return 1
 	}
-	// Only with a plugin the pods of a run that was cut off can end.
-	for _, kind := range []string{"namespaces", "persistentvolumes"} {
-		if _, err := kube.Try("", "kubectl", "delete", kind, "--selector", "e2e", "--timeout=3m"); err != nil {
-			fmt.Println(err)
-			return 1
-		}
+	if err := clearAway(); err != nil {
+		fmt.Println(err)
+		return 1
 	}
 	code := m.Run()
-	if err := uninstall(); err != nil {
+	if err := errors.Join(clearAway(), uninstall()); err != nil {
 		fmt.Println(err)
 		return 1
 	}
 	return code
+}
+
+// clearAway deletes what tests made, those of a run that was cut off too, and waits for
+// it to go. Pods can end only while there is a plugin.
+func clearAway() error {
+	for _, kind := range []string{"namespaces", "persistentvolumes"} {
+		if _, err := kube.Try("", "kubectl", "delete", kind, "--selector", "e2e", "--timeout=3m"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // install runs the commands of the page, helm test among them.

@@ -4,7 +4,6 @@ package pernode
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,7 +32,8 @@ type space struct {
 }
 
 // newSpace makes one and, when the test ends, deletes it with all that is in it
-// and waits until its copies are gone, so that no test finds another's.
+// and waits until its copies are gone, so that no test finds another's. That the
+// namespace itself is gone is waited for once, after all tests.
 func newSpace(t *testing.T) *space {
 	t.Helper()
 	made, err := kube.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
@@ -75,13 +74,6 @@ func (s *space) remove() {
 		}
 	}
 	copiesGo(s.t, handles...)
-	cluster.Eventually(s.t, soon, "the namespace is gone", func() error {
-		_, err := kube.Client.CoreV1().Namespaces().Get(ctx, s.name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it is there"))
-	})
 }
 
 // volume makes a PersistentVolume, whose name is also the handle, and a claim of

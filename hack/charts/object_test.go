@@ -3,52 +3,18 @@ package charts
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"testing"
 
-	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"liken.sh/hack/manifest"
 )
 
-// emptyOf is an empty object of a manifest's kind, nil for one the chart has not.
-func emptyOf(apiVersion, kind string) metav1.Object {
-	switch apiVersion + " " + kind {
-	case "v1 ConfigMap":
-		return &corev1.ConfigMap{}
-	case "v1 PersistentVolume":
-		return &corev1.PersistentVolume{}
-	case "v1 Pod":
-		return &corev1.Pod{}
-	case "v1 ServiceAccount":
-		return &corev1.ServiceAccount{}
-	case "apps/v1 DaemonSet":
-		return &appsv1.DaemonSet{}
-	case "monitoring.coreos.com/v1 PodMonitor":
-		return &monitoringv1.PodMonitor{}
-	case "monitoring.coreos.com/v1 PrometheusRule":
-		return &monitoringv1.PrometheusRule{}
-	case "rbac.authorization.k8s.io/v1 ClusterRole":
-		return &rbacv1.ClusterRole{}
-	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
-		return &rbacv1.ClusterRoleBinding{}
-	case "storage.k8s.io/v1 CSIDriver":
-		return &storagev1.CSIDriver{}
-	case "storage.k8s.io/v1 StorageClass":
-		return &storagev1.StorageClass{}
-	}
-	return nil
-}
-
-// decode reads the documents of a rendered chart into the API's types, strictly:
-// a field that Kubernetes does not know, or one given twice, is an error.
+// decode reads the documents of a rendered chart.
 func decode(rendered string) ([]metav1.Object, error) {
 	var objects []metav1.Object
 	documents := yamlutil.NewYAMLReader(bufio.NewReader(strings.NewReader(rendered)))
@@ -60,16 +26,9 @@ func decode(rendered string) ([]metav1.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		var head metav1.TypeMeta
-		if err := yaml.Unmarshal(document, &head); err != nil {
-			return nil, fmt.Errorf("%w in\n%s", err, document)
-		}
-		object := emptyOf(head.APIVersion, head.Kind)
-		if object == nil {
-			return nil, fmt.Errorf("%q %q is no kind that is known here, in\n%s", head.APIVersion, head.Kind, document)
-		}
-		if err := yaml.UnmarshalStrict(document, object); err != nil {
-			return nil, fmt.Errorf("%s: %w", head.Kind, err)
+		object, err := manifest.Decode(document)
+		if err != nil {
+			return nil, err
 		}
 		objects = append(objects, object)
 	}
@@ -137,23 +96,5 @@ func wantLabels(t *testing.T, object metav1.Object) {
 	}
 	if _, isPod := object.(*corev1.Pod); !isPod && labels["app.kubernetes.io/instance"] != release {
 		t.Errorf("%T %s has the labels %v", object, object.GetName(), labels)
-	}
-}
-
-// A decoder that takes everything would make the tests above worthless.
-func TestDecodingIsStrict(t *testing.T) {
-	for name, manifest := range map[string]string{
-		"an unknown field": "apiVersion: v1\nkind: Pod\nspec:\n  hostNetwrok: true\n",
-		"a field twice":    "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  name: b\n",
-		"an unknown kind":  "apiVersion: v1\nkind: Pode\n",
-		"an alert's typing error": "apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\n" +
-			"spec:\n  groups: [{name: a, rules: [{alert: b, exp: up}]}]\n",
-	} {
-		if _, err := decode(manifest); err == nil {
-			t.Errorf("%s is accepted", name)
-		}
-	}
-	if _, err := decode("apiVersion: v1\nkind: Pod\n---\napiVersion: v1\nkind: Pod\n"); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,34 +12,6 @@ import (
 	"liken.sh/hack/cluster/layout"
 	"liken.sh/hack/cluster/machine"
 )
-
-func TestOverlap(t *testing.T) {
-	cluster := netip.MustParsePrefix("10.213.0.0/16")
-	address := func(text string) net.Addr {
-		ip, network, err := net.ParseCIDR(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &net.IPNet{IP: ip, Mask: network.Mask}
-	}
-	rows := []struct {
-		name, address string
-		taken         bool
-	}{
-		{"a VPN inside of it", "10.213.7.1/32", true},
-		{"a company's 10/8 around it", "10.1.2.3/8", true},
-		{"a neighbour", "10.214.0.1/16", false},
-		{"loopback", "127.0.0.1/8", false},
-		{"IPv6", "fe80::1/64", false},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			if got := overlap(cluster, []net.Addr{address(row.address)}); (got != "") != row.taken {
-				t.Errorf("got %q", got)
-			}
-		})
-	}
-}
 
 func TestChoose(t *testing.T) {
 	all := []driver{{name: "pernode", version: "devel"}, {name: "other", version: "devel"}}

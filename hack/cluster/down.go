@@ -16,8 +16,11 @@ import (
 
 // down leaves nothing but the cache.
 func (p *program) down() error {
-	_, err := os.Stat(p.cluster.State)
-	if errors.Is(err, os.ErrNotExist) {
+	entries, err := os.ReadDir(p.cluster.State)
+	if err != nil {
+		return fmt.Errorf("look for the cluster's state: %w", err)
+	}
+	if len(entries) == 0 {
 		say("no cluster is running")
 		return nil
 	}
@@ -25,6 +28,9 @@ func (p *program) down() error {
 		return err
 	}
 	if err := p.groups.Remove("/" + layout.CgroupParent); err != nil {
+		return err
+	}
+	if err := p.groups.GiveBack(); err != nil {
 		return err
 	}
 	if err := waitForLink(); err != nil {

@@ -116,6 +116,12 @@ func (p *program) images(names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := havePrograms([]string{"go", "buildah", "mmdebstrap"}); err != nil {
+		return err
+	}
+	if err := p.haveSpaceForImages(); err != nil {
+		return err
+	}
 	// Beside the archives, since it holds whole systems, for which a /tmp in memory
 	// is too small.
 	work := filepath.Join(p.cluster.Cache, ".images-in-work")
@@ -156,7 +162,7 @@ func (p *program) buildDrivers(wanted []driver, work string) ([]string, error) {
 	}
 	archives := []string{debian}
 	// Not among the nodes' images: only builds start from it.
-	bases := image.Stock{Archives: filepath.Join(p.cluster.Cache, "bases"), Work: work, Say: say}
+	bases := image.Stock{Archives: p.bases(), Work: work, Say: say}
 	toolchain, err := goEnv("GOROOT", "GOVERSION", "GOPROXY")
 	if err != nil {
 		return nil, err

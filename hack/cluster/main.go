@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"liken.sh/hack/cluster/cgroup"
 	"liken.sh/hack/cluster/initd"
@@ -68,9 +67,11 @@ func run(arguments []string) error {
 	case command == "exec" && len(rest) > 1:
 		return p.exec(rest[0], rest[1:])
 	}
-	// Two at a time would start everything twice. Building images takes long, and
-	// hinders nobody but another who does.
-	unlock, err := p.lock(map[string]string{"images": "images.lock"}[command])
+	if err := p.isAlone(); err != nil {
+		return err
+	}
+	// Two at a time would start everything twice.
+	unlock, err := p.lock(command)
 	if err != nil {
 		return err
 	}
@@ -136,24 +137,6 @@ func repository() (string, error) {
 			return "", fmt.Errorf("%s is not in the repository, which the cluster is built from", start)
 		}
 	}
-}
-
-// lock waits for its turn. The kernel releases it with the process.
-func (p *program) lock(name string) (unlock func(), err error) {
-	if err := os.MkdirAll(p.cluster.Cache, 0o755); err != nil {
-		return nil, fmt.Errorf("make the cache: %w", err)
-	}
-	file, err := os.OpenFile(filepath.Join(p.cluster.Cache, cmp.Or(name, "cluster.lock")), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("lock the cluster: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		say("waiting for another cluster command to end")
-		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-			return nil, fmt.Errorf("lock the cluster: %w", err)
-		}
-	}
-	return func() { _ = file.Close() }, nil
 }
 
 func (p *program) machine(name string) *machine.Machine {

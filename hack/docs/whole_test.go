@@ -9,10 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"liken.sh/hack/manifest"
 )
 
 // missing says what else a page's objects need to work as they were pasted.
-func missing(page []object) []string {
+func missing(page []metav1.Object) []string {
 	has := make(map[string]bool)
 	for _, o := range page {
 		has[titleOf(o)] = true
@@ -44,7 +47,7 @@ func volumeFor(namespace, name string, class *string, modes []corev1.PersistentV
 }
 
 // makes lists what an object brings beside itself.
-func makes(o object) []string {
+func makes(o metav1.Object) []string {
 	var made []string
 	switch o := o.(type) {
 	case *corev1.PersistentVolume:
@@ -60,7 +63,7 @@ func makes(o object) []string {
 }
 
 // needs lists what has to be there for an object to work.
-func needs(o object) []string {
+func needs(o metav1.Object) []string {
 	var all []string
 	switch o.GetNamespace() {
 	case "", "default", "kube-system":
@@ -116,7 +119,7 @@ func claimsOf(set *appsv1.StatefulSet) []corev1.PersistentVolumeClaim {
 }
 
 // podOf is the pod that an object is or makes, nil for one that makes none.
-func podOf(o object) *corev1.PodTemplateSpec {
+func podOf(o metav1.Object) *corev1.PodTemplateSpec {
 	switch o := o.(type) {
 	case *corev1.Pod:
 		return &corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
@@ -128,7 +131,7 @@ func podOf(o object) *corev1.PodTemplateSpec {
 	return nil
 }
 
-func selectorOf(o object) map[string]string {
+func selectorOf(o metav1.Object) map[string]string {
 	switch o := o.(type) {
 	case *corev1.Service:
 		return o.Spec.Selector
@@ -142,8 +145,8 @@ func selectorOf(o object) map[string]string {
 	return nil
 }
 
-func selects(selector map[string]string, page []object) bool {
-	return slices.ContainsFunc(page, func(o object) bool {
+func selects(selector map[string]string, page []metav1.Object) bool {
+	return slices.ContainsFunc(page, func(o metav1.Object) bool {
 		pod := podOf(o)
 		if pod == nil {
 			return false
@@ -180,9 +183,9 @@ func TestMissing(t *testing.T) {
 		"a StatefulSet without a service": {[]string{namespace, pv, set}, 1},
 		"a service that selects nothing":  {[]string{namespace, service}, 1},
 	} {
-		var page []object
-		for _, manifest := range row.manifests {
-			o, err := decode(manifest)
+		var page []metav1.Object
+		for _, text := range row.manifests {
+			o, err := manifest.Decode([]byte(text))
 			if err != nil {
 				t.Fatal(err)
 			}

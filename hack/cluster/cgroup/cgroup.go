@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Root is where hierarchies are mounted.
@@ -30,16 +32,41 @@ type Tree struct {
 	unified     bool
 }
 
-// Find lists the hierarchies below root.
+// Find lists the hierarchies below root. It fails where a controller is missing
+// without which no kubelet starts.
 func Find(root string) (Tree, error) {
-	if _, err := os.Stat(filepath.Join(root, "cgroup.controllers")); err == nil {
-		return Tree{hierarchies: []string{root}, unified: true}, nil
+	tree := Tree{}
+	controllers, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
+	var missing []string
+	if err == nil {
+		tree = Tree{hierarchies: []string{root}, unified: true}
+		missing = without(used(), strings.Fields(string(controllers)))
+	} else {
+		var named []string
+		if tree.hierarchies, named, err = separate(root); err != nil {
+			return Tree{}, err
+		}
+		missing = without(append(used(), "cpuacct", "devices"), named)
 	}
+	if len(missing) > 0 {
+		return Tree{}, fmt.Errorf("no control groups for %s below %s, which the kubelet needs; a container needs --privileged", strings.Join(missing, ", "), root)
+	}
+	return tree, nil
+}
+
+// used are the controllers that the kubelet and runc cannot do without.
+func used() []string { return []string{"cpu", "cpuset", "memory", "pids"} }
+
+func without(all, some []string) []string {
+	return slices.DeleteFunc(all, func(one string) bool { return slices.Contains(some, one) })
+}
+
+// separate are the hierarchies of v1 and the controllers they have.
+func separate(root string) (hierarchies, controllers []string, err error) {
 	entries, err := os.ReadDir(root)
-	if err != nil {
-		return Tree{}, fmt.Errorf("list control group hierarchies: %w", err)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("list control group hierarchies: %w", err)
 	}
-	var tree Tree
 	for _, entry := range entries {
 		// Two names of one hierarchy are symlinks to it: cpu -> cpu,cpuacct.
 		if !entry.IsDir() {
@@ -47,22 +74,21 @@ func Find(root string) (Tree, error) {
 		}
 		dir := filepath.Join(root, entry.Name())
 		if _, err := os.Stat(filepath.Join(dir, "cgroup.procs")); err == nil {
-			tree.hierarchies = append(tree.hierarchies, dir)
+			hierarchies = append(hierarchies, dir)
+			controllers = append(controllers, strings.Split(entry.Name(), ",")...)
 		}
 	}
-	if missing := tree.missing("cpu", "memory", "pids", "devices"); len(missing) > 0 {
-		return Tree{}, fmt.Errorf("no control groups for %s below %s: the kubelet needs them", strings.Join(missing, ", "), root)
-	}
-	return tree, nil
+	return hierarchies, controllers, nil
 }
 
-// missing are the controllers that have no hierarchy of their own.
-func (t Tree) missing(controllers ...string) []string {
-	return slices.DeleteFunc(controllers, func(controller string) bool {
-		return slices.ContainsFunc(t.hierarchies, func(dir string) bool {
-			return slices.Contains(strings.Split(filepath.Base(dir), ","), controller)
-		})
-	})
+// Writable fails where no group can be made.
+func (t Tree) Writable() error {
+	for _, root := range t.hierarchies {
+		if err := unix.Access(root, unix.W_OK); err != nil {
+			return fmt.Errorf("no control group can be made in %s: %w; a container needs --privileged", root, err)
+		}
+	}
+	return nil
 }
 
 // Enter makes the group, a path from the hierarchies' roots, in each of them, and
@@ -88,7 +114,11 @@ func (t Tree) make(root, group string) error {
 		parent := dir
 		dir = filepath.Join(dir, part)
 		if t.unified {
-			if err := handOn(parent); err != nil {
+			err := handOn(parent)
+			if errors.Is(err, syscall.EBUSY) && parent == root {
+				err = errors.Join(makeRoom(root), handOn(parent))
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -104,24 +134,6 @@ func (t Tree) make(root, group string) error {
 			if err := inherit(parent, dir, file); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// handOn lets the children of a v2 group use its controllers.
-func handOn(dir string) error {
-	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
-	if err != nil {
-		return fmt.Errorf("list the controllers of a control group: %w", err)
-	}
-	for controller := range strings.FieldsSeq(string(controllers)) {
-		err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0)
-		if errors.Is(err, syscall.EBUSY) {
-			return fmt.Errorf("%s has processes, so its children get no controllers; a container needs the host's control groups (--cgroupns=host)", dir)
-		}
-		if err != nil {
-			return fmt.Errorf("hand on the controller %s below %s: %w", controller, dir, err)
 		}
 	}
 	return nil

@@ -25,8 +25,7 @@ func hierarchy(t *testing.T, root, name string, files ...string) {
 
 func TestFind(t *testing.T) {
 	t.Run("one hierarchy", func(t *testing.T) {
-		root := t.TempDir()
-		hierarchy(t, root, ".", "cgroup.controllers", "cgroup.procs")
+		root := unified(t, "cpuset cpu io memory hugetlb pids rdma misc")
 		tree, err := Find(root)
 		if err != nil || !tree.unified || !slices.Equal(tree.hierarchies, []string{root}) {
 			t.Fatalf("got %+v, %v", tree, err)
@@ -34,25 +33,48 @@ func TestFind(t *testing.T) {
 	})
 	t.Run("one per controller, with a second name", func(t *testing.T) {
 		root := t.TempDir()
-		for _, name := range []string{"cpu,cpuacct", "memory", "pids", "devices", "systemd"} {
+		for _, name := range []string{"cpu,cpuacct", "cpuset", "memory", "pids", "devices", "systemd"} {
 			hierarchy(t, root, name, "cgroup.procs")
 		}
 		if err := os.Symlink("cpu,cpuacct", filepath.Join(root, "cpu")); err != nil {
 			t.Fatal(err)
 		}
 		tree, err := Find(root)
-		if err != nil || tree.unified || len(tree.hierarchies) != 5 {
+		if err != nil || tree.unified || len(tree.hierarchies) != 6 {
 			t.Fatalf("got %+v, %v", tree, err)
 		}
 	})
-	t.Run("a container without control groups", func(t *testing.T) {
-		root := t.TempDir()
-		hierarchy(t, root, "cpu", "cgroup.procs")
-		_, err := Find(root)
-		if err == nil || !strings.Contains(err.Error(), "memory, pids, devices") {
-			t.Fatalf("got %v, want the missing controllers named", err)
-		}
-	})
+}
+
+func TestFindNamesWhatIsMissing(t *testing.T) {
+	separate := t.TempDir()
+	hierarchy(t, separate, "cpu", "cgroup.procs")
+	rows := []struct{ name, root, missing string }{
+		{"separate, one alone", separate, "cpuset, memory, pids, cpuacct, devices"},
+		{"one hierarchy, not all handed to this container", unified(t, "memory pids"), "cpu, cpuset"},
+		{"one hierarchy, others taken by separate ones", unified(t, "hugetlb"), "cpu, cpuset, memory, pids"},
+		{"not mounted", t.TempDir(), "cpu, cpuset, memory, pids, cpuacct, devices"},
+		{"not there", "/nonexistent", "cpu, cpuset, memory, pids, cpuacct, devices"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := Find(row.root)
+			if err == nil || !strings.Contains(err.Error(), "for "+row.missing+" below") || strings.Contains(err.Error(), "\n") {
+				t.Fatalf("got %v, want one line that names %s", err, row.missing)
+			}
+		})
+	}
+}
+
+// unified is a directory in place of a v2 root.
+func unified(t *testing.T, controllers string) string {
+	t.Helper()
+	root := t.TempDir()
+	hierarchy(t, root, ".", "cgroup.procs")
+	if err := os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte(controllers+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root
 }
 
 func TestMakeHandsProcessorsOn(t *testing.T) {

@@ -107,3 +107,15 @@ func TestSocketPathsFit(t *testing.T) {
 		}
 	}
 }
+
+// containerd's parts each have a default, which is not there in a container.
+func TestSnapshotterIsToldToAllWhoUseOne(t *testing.T) {
+	config := string(Configuration(plan(t), layout.Node1, "native")["/etc/containerd/config.toml"])
+	for _, part := range []string{"cri.v1.images", "transfer.v1.local"} {
+		_, section, _ := strings.Cut(config, "[plugins.\"io.containerd."+part+"\"]\n")
+		section, _, _ = strings.Cut(section, "\n\n")
+		if !strings.Contains(section, `snapshotter = "native"`) {
+			t.Errorf("%s has %q", part, section)
+		}
+	}
+}

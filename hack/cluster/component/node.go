@@ -2,6 +2,7 @@ package component
 
 import (
 	"fmt"
+	"runtime"
 
 	"liken.sh/hack/cluster/layout"
 )
@@ -92,6 +93,13 @@ disabled_plugins = [
   [plugins."io.containerd.cri.v1.images".pinned_images]
     sandbox = %q
 
+# Where the default one cannot work, which is on top of another overlay, a part is
+# missing without this that all others want.
+[plugins."io.containerd.transfer.v1.local"]
+  [[plugins."io.containerd.transfer.v1.local".unpack_config]]
+    platform = "linux/%s"
+    snapshotter = %[2]q
+
 [plugins."io.containerd.cri.v1.runtime"]
   # A host may lack the right to protect a process from the OOM killer.
   restrict_oom_score_adj = true
@@ -102,7 +110,7 @@ disabled_plugins = [
     runtime_type = "io.containerd.runc.v2"
     [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
       SystemdCgroup = false
-`, ContainerdSocket, snapshotter, PauseImage)
+`, ContainerdSocket, snapshotter, PauseImage, runtime.GOARCH)
 }
 
 // podNetwork needs no address translation: every part of the cluster, the host

@@ -35,7 +35,15 @@ const usualPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 // Golang makes what the image of that name has: a Debian with a C compiler and git,
 // and the Go of this machine, at goroot, below /usr/local/go.
 func (s Stock) Golang(goroot, version string) (string, error) {
-	return s.once("golang-"+version, func() (Image, error) {
+	archive, err := s.once("golang-"+version, s.golang(goroot))
+	if err != nil {
+		return "", err
+	}
+	return archive, s.only("golang-*", archive)
+}
+
+func (s Stock) golang(goroot string) func() (Image, error) {
+	return func() (Image, error) {
 		system, err := s.bootstrap("golang", "ca-certificates", "g++", "gcc", "git", "libc6-dev", "make", "pkg-config")
 		if err != nil {
 			return Image{}, err
@@ -60,7 +68,24 @@ func (s Stock) Golang(goroot, version string) (string, error) {
 				},
 			},
 		}, nil
-	})
+	}
+}
+
+// only deletes the archives of other versions.
+func (s Stock) only(names, archive string) error {
+	all, err := filepath.Glob(filepath.Join(s.Archives, names+".tar"))
+	if err != nil {
+		return fmt.Errorf("look for old images: %w", err)
+	}
+	for _, other := range all {
+		if other == archive {
+			continue
+		}
+		if err := os.Remove(other); err != nil {
+			return fmt.Errorf("delete an old image: %w", err)
+		}
+	}
+	return nil
 }
 
 // once makes an image that is not there yet.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // Builder builds Dockerfiles with buildah, from base images that are made here.
@@ -34,7 +35,8 @@ func (b Builder) Base(archive, name string) error {
 	}
 	// Taking over a toolchain takes a while, so a second name says which archive of
 	// that name was taken over before.
-	mark := fmt.Sprintf("localhost/base-%d-%d", info.Size(), info.ModTime().Unix())
+	marks := "localhost/base/" + strings.ReplaceAll(name, ":", "-")
+	mark := fmt.Sprintf("%s:%d-%d", marks, info.Size(), info.ModTime().UnixNano())
 	if _, err := b.run("images", "--quiet", mark); err == nil {
 		return nil
 	}
@@ -42,8 +44,28 @@ func (b Builder) Base(archive, name string) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.run("tag", id, name, mark)
-	return err
+	if _, err := b.run("tag", id, name, mark); err != nil {
+		return err
+	}
+	return b.forget(marks, mark)
+}
+
+// forget removes what was taken over under that name before: a toolchain is a
+// gigabyte.
+func (b Builder) forget(marks, latest string) error {
+	names, err := b.run("images", "--noheading", "--format", "{{.Name}}:{{.Tag}}")
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(names) {
+		if name == latest || !strings.HasPrefix(name, marks+":") {
+			continue
+		}
+		if _, err := b.run("rmi", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Build builds the image into an archive at that path.

@@ -40,7 +40,8 @@ func New(state, cache, network string) (Cluster, error) {
 	if !filepath.IsAbs(state) || !filepath.IsAbs(cache) {
 		return Cluster{}, errors.New("the directories of state and cache must be absolute paths")
 	}
-	return Cluster{State: state, Cache: cache, Network: prefix}, nil
+	// Clean, since the state is also known by the command lines of machines.
+	return Cluster{State: filepath.Clean(state), Cache: filepath.Clean(cache), Network: prefix}, nil
 }
 
 // Nodes are the machines that run pods.

@@ -33,6 +33,14 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// A cluster is told from another by its state.
+func TestStateHasOneName(t *testing.T) {
+	c, err := New("/var/lib//state/", "/cache/", "10.213.0.0/16")
+	if err != nil || c.State != "/var/lib/state" {
+		t.Errorf("got %q, %v", c.State, err)
+	}
+}
+
 // Two owners of one address would show as a cluster that works now and then.
 func TestAddressesDoNotMeet(t *testing.T) {
 	c := plan(t)

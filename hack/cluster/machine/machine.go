@@ -26,6 +26,10 @@ import (
 // process.
 const BootCommand = "machine"
 
+// Namespaces are those that a machine has of its own. Control groups are not among
+// them: the kubelet's and the host's paths have to be the same.
+const Namespaces = syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC
+
 // Machine is one machine, running or not.
 type Machine struct {
 	Name    string
@@ -103,7 +107,7 @@ func (m *Machine) launch(pipe *os.File) (pid int, err error) {
 	command.Stdout, command.Stderr = log, log
 	command.ExtraFiles = []*os.File{pipe}
 	command.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Cloneflags: Namespaces,
 		Setsid:     true, // ^C is the caller's
 	}
 	if err := command.Start(); err != nil {

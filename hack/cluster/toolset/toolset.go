@@ -8,12 +8,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // Set is programs of one origin that are built together.
@@ -114,8 +116,12 @@ func (b Builder) Ensure(set Set) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(dir); err == nil {
+	// Also says that it is in use.
+	now := time.Now()
+	if err := os.Chtimes(dir, now, now); err == nil {
 		return dir, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("take %s from the cache: %w", set.Name, err)
 	}
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
@@ -139,24 +145,7 @@ func (b Builder) Ensure(set Set) (string, error) {
 	if err := os.Rename(partial, dir); err != nil {
 		return "", fmt.Errorf("keep %s: %w", set.Name, err)
 	}
-	return dir, nil
-}
-
-// building begins the name of what is not finished.
-const building = ".building-"
-
-// tidy deletes what a build that was interrupted left.
-func (b Builder) tidy() error {
-	left, err := filepath.Glob(filepath.Join(b.Cache, building+"*"))
-	if err != nil {
-		return fmt.Errorf("look for unfinished builds: %w", err)
-	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("delete an unfinished build: %w", err)
-		}
-	}
-	return nil
+	return dir, b.prune(set)
 }
 
 func (b Builder) build(set Set, dir string) error {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPin(t *testing.T) {
@@ -89,6 +90,56 @@ func TestEnsureBuildsOncePerVersion(t *testing.T) {
 	}
 	if other, err := tiny(t, "v1.0.1").Dir(set); err != nil || filepath.Base(other) == filepath.Base(dir) {
 		t.Errorf("another version has the directory %s, %v", other, err)
+	}
+}
+
+func TestOldVersionsAreDeleted(t *testing.T) {
+	set := Set{Name: "tiny", Module: "example.com/pinned", Packages: map[string]string{"named": "example.com/tiny/v2"}}
+	builder := tiny(t, "v1.0.0")
+	const old = kept + time.Hour
+	rows := []struct {
+		name   string
+		unused time.Duration
+		stays  bool
+	}{
+		{"tiny-v0.9.0-0123abcd", old, false},
+		{"tiny-v1.0.0-rc.1-0123abcd", old, false},
+		{"tiny-v0.9.1-0123abcd", time.Hour, true},  // another checkout's
+		{"tiny-more-v0.9.0-0123abcd", old, true},   // another set's
+		{"tiny-v0.9.0", old, true},                 // nobody's name
+		{"my-tiny-v0.9.0-0123abcd", old, true},     // not ours
+		{"tiny-v0.9.0-0123abcd.backup", old, true}, // not ours
+		{"images", old, true},                      // something else that is kept
+	}
+	for _, row := range rows {
+		dir := filepath.Join(builder.Cache, row.name)
+		if err := os.MkdirAll(filepath.Join(dir, "below"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		used := time.Now().Add(-row.unused)
+		if err := os.Chtimes(dir, used, used); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := builder.Ensure(set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if _, err := os.Stat(filepath.Join(builder.Cache, row.name)); (err == nil) != row.stays {
+			t.Errorf("%s: %v, want it to stay: %t", row.name, err, row.stays)
+		}
+	}
+	// What is used is not old, however long ago it was built.
+	long := time.Now().Add(-old)
+	if err := os.Chtimes(dir, long, long); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := builder.Ensure(set); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || time.Since(info.ModTime()) > time.Hour {
+		t.Errorf("using it leaves no trace: %v", err)
 	}
 }
 

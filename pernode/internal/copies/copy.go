@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/mount"
 )
@@ -72,7 +73,7 @@ func (s *Store) ensure(volume string) (*os.File, error) {
 		}
 	}
 	if err := s.make(volume); err != nil {
-		return nil, fmt.Errorf("make the copy of volume %q: %w", volume, withoutPath(err))
+		return nil, fmt.Errorf("make the copy of volume %q: %w", volume, errortext.WithoutPath(err))
 	}
 	s.config.Log.Info("made a copy", "volume", volume)
 	return s.Open(volume)
@@ -140,18 +141,4 @@ func openDirAt(parent *os.File, name string) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	return os.NewFile(uintptr(fd), filepath.Join(parent.Name(), name)), nil
-}
-
-// withoutPath drops the random names of unfinished things from an error, so that
-// an Event repeats byte for byte.
-func withoutPath(err error) error {
-	var link *os.LinkError
-	var path *fs.PathError
-	switch {
-	case errors.As(err, &link):
-		return link.Err
-	case errors.As(err, &path):
-		return path.Err
-	}
-	return err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/errortext"
 )
 
 // The files that describe a store.
@@ -146,7 +148,7 @@ func (s *Store) SetCluster(uid string) error {
 // writeDurably replaces one of the store's own files.
 func (s *Store) writeDurably(name, line string) error {
 	if err := replaceFile(s.dir, name, []byte(line+"\n"), (*os.File).Sync); err != nil {
-		return withoutPath(err)
+		return errortext.WithoutPath(err)
 	}
 	return s.dir.Sync()
 }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/csicommon/handle"
 )
 
@@ -69,7 +70,7 @@ func (s *Store) writeHold(volume string, hold Hold) {
 	}
 	if err != nil {
 		s.config.Log.Warn("a hold cannot be written, only the mount shows who has the copy",
-			"volume", volume, "pod", hold.Pod(), "error", withoutPath(err))
+			"volume", volume, "pod", hold.Pod(), "error", errortext.WithoutPath(err))
 		s.doubt(volume)
 		return
 	}

@@ -71,15 +71,15 @@ func (s *Sweeper) wishes() uint64 {
 	return s.wished
 }
 
-// follow sees to it that each copy's PersistentVolumes are watched, and no
-// others. A copy that nothing is known of is guessed to have one of the name that
+// follow sees to it that the PersistentVolumes of these volumes are watched, and no
+// others. A volume that nothing is known of is guessed to have one of the name that
 // its hold tells, or of its handle, as is the custom; where that is wrong, the
 // confirming read finds the right one.
-func (s *Sweeper) follow(all []string) {
+func (s *Sweeper) follow(volumes []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	present := make(map[string]bool, len(all))
-	for _, volume := range all {
+	present := make(map[string]bool, len(volumes))
+	for _, volume := range volumes {
 		present[volume] = true
 		n := s.named(volume)
 		if len(n.pvs) == 0 {

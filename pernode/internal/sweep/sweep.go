@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ const patience = 30 * time.Second
 // Store is what a sweep needs of the copies; *copies.Store is it.
 type Store interface {
 	List() ([]string, error)
+	Holds() ([]string, error)
 	Hold(volume string) (hold copies.Hold, readable bool)
 	Holder(volume string) (hold copies.Hold, held bool, err error)
 	Remove(ctx context.Context, volume string, confirm func() error) error
@@ -139,8 +141,12 @@ func (s *Sweeper) sweepAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.follow(all)
+	// A copy that was moved aside under its pod may be put back, and has to go then
+	// as any other. Without the holds only such a copy waits longer.
+	held, heldErr := s.config.Store.Holds()
+	s.follow(slices.Concat(all, held))
 	candidates, err := s.candidates(all)
+	err = errors.Join(heldErr, err)
 	if len(candidates) == 0 {
 		return err
 	}

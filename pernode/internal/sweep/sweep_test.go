@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type node struct {
 	held      map[string]copies.Hold
 	cluster   string
 	listErr   error
+	holdsErr  error
 	removeErr error
 	hang      chan struct{} // what h1's disk waits for
 	lock      chan struct{} // what a removal waits for
@@ -43,6 +45,12 @@ func (n *node) Holder(volume string) (copies.Hold, bool, error) {
 	defer n.mu.Unlock()
 	hold, held := n.held[volume]
 	return hold, held, nil
+}
+
+func (n *node) Holds() ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Sorted(maps.Keys(n.held)), n.holdsErr
 }
 
 func (n *node) Hold(volume string) (copies.Hold, bool) {
@@ -334,6 +342,38 @@ func TestWatchesGoWithTheirCopies(t *testing.T) {
 	}
 	if got := f.Figures(); got.Removed != 2 || got.Failures != 0 || got.Last.IsZero() {
 		t.Errorf("Figures = %+v", got)
+	}
+}
+
+// A plugin may be started while a copy is moved aside under its pod. When it is put
+// back, the deletion of its PersistentVolume has to be known at once.
+func TestACopyMovedAsideIsWatched(t *testing.T) {
+	f := newFixture()
+	f.node.held["h1"] = copies.Hold{PodName: "p", PV: "pv-1"}
+	f.api.put("pv-1", "h1")
+	f.sweep(t.Context())
+	if !f.api.followed["pv-1"] {
+		t.Fatalf("followed %v, want pv-1", f.api.followed)
+	}
+	f.node.copies = []string{"h1"}
+	delete(f.api.volumes, "pv-1")
+	delete(f.node.held, "h1")
+	f.Released("h1")
+	if len(f.poked) != 1 {
+		t.Fatal("its pod is gone, and no sweep is made")
+	}
+	f.sweep(t.Context())
+	if f.left() != "" || len(f.api.followed) != 0 {
+		t.Errorf("left %q, followed %v", f.left(), f.api.followed)
+	}
+}
+
+func TestUnlistedHoldsKeepNoCopy(t *testing.T) {
+	f := newFixture("h1")
+	f.node.holdsErr = errors.New("input/output error")
+	f.sweep(t.Context())
+	if got := f.Figures(); got.Failures != 1 || f.left() != "" {
+		t.Errorf("left %q, Figures = %+v, want 1 failure", f.left(), got)
 	}
 }
 

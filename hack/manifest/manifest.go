@@ -1,0 +1,73 @@
+// Package manifest reads manifests into the API's types, strictly: what Kubernetes
+// would drop in silence is an error. For the tests of what users are given, which
+// must never accept a kind that nobody taught this package.
+package manifest
+
+import (
+	"fmt"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Decode reads one document. A field that its kind has not, or one given twice, is
+// an error.
+func Decode(document []byte) (metav1.Object, error) {
+	var head metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &head); err != nil {
+		return nil, fmt.Errorf("%w in\n%s", err, document)
+	}
+	object := empty(head)
+	if object == nil {
+		return nil, fmt.Errorf("%q %q is no kind that is known here, in\n%s", head.APIVersion, head.Kind, document)
+	}
+	if err := yaml.UnmarshalStrict(document, object); err != nil {
+		return nil, fmt.Errorf("%s: %w", head.Kind, err)
+	}
+	return object, nil
+}
+
+// empty is an object of that kind, nil for one that is not known here.
+func empty(kind metav1.TypeMeta) metav1.Object {
+	switch kind.APIVersion + " " + kind.Kind {
+	case "v1 ConfigMap":
+		return &corev1.ConfigMap{}
+	case "v1 Namespace":
+		return &corev1.Namespace{}
+	case "v1 PersistentVolume":
+		return &corev1.PersistentVolume{}
+	case "v1 PersistentVolumeClaim":
+		return &corev1.PersistentVolumeClaim{}
+	case "v1 Pod":
+		return &corev1.Pod{}
+	case "v1 Service":
+		return &corev1.Service{}
+	case "v1 ServiceAccount":
+		return &corev1.ServiceAccount{}
+	case "apps/v1 DaemonSet":
+		return &appsv1.DaemonSet{}
+	case "apps/v1 StatefulSet":
+		return &appsv1.StatefulSet{}
+	case "monitoring.coreos.com/v1 PodMonitor":
+		return &monitoringv1.PodMonitor{}
+	case "monitoring.coreos.com/v1 PrometheusRule":
+		return &monitoringv1.PrometheusRule{}
+	case "policy/v1 PodDisruptionBudget":
+		return &policyv1.PodDisruptionBudget{}
+	case "rbac.authorization.k8s.io/v1 ClusterRole":
+		return &rbacv1.ClusterRole{}
+	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
+		return &rbacv1.ClusterRoleBinding{}
+	case "storage.k8s.io/v1 CSIDriver":
+		return &storagev1.CSIDriver{}
+	case "storage.k8s.io/v1 StorageClass":
+		return &storagev1.StorageClass{}
+	}
+	return nil
+}
