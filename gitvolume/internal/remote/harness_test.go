@@ -20,8 +20,7 @@ func newCommand(t testing.TB, change ...func(*Settings)) *Command {
 	t.Helper()
 	executable, err := os.Executable()
 	check(t, err)
-	// The test's own directory has a path too long for a socket below it.
-	dir, err := os.MkdirTemp("", "r")
+	dir, err := os.MkdirTemp("", "r") //nolint:usetesting // the path of t.TempDir is too long for a socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	settings := Settings{
@@ -67,7 +66,7 @@ func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credenti
 	t.Helper()
 	executable, err := os.Executable()
 	check(t, err)
-	dir, err := os.MkdirTemp("", "s")
+	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // the path of t.TempDir is too long for a socket
 	check(t, err)
 	hosts, err := credential.OpenKnownHosts(filepath.Join(dir, "ssh"))
 	check(t, err)
@@ -133,6 +132,12 @@ func kinds() map[string]func(testing.TB, *gittest.Bare) Remote {
 	return map[string]func(testing.TB, *gittest.Bare) Remote{
 		"local": local, "ssh": overSSH, "http": overHTTP, "https": overHTTPS,
 	}
+}
+
+// quickKinds are for tables about what becomes of refs, which is the same however they
+// are served: the other kinds cost many starts of programs.
+func quickKinds() map[string]func(testing.TB, *gittest.Bare) Remote {
+	return map[string]func(testing.TB, *gittest.Bare) Remote{"local": local, "http": overHTTP}
 }
 
 // kindsThatRead are kinds and those that can only be read.

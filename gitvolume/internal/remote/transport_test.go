@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,7 @@ func TestSSHRefuses(t *testing.T) {
 				return
 			}
 			wantError(t, err, row.want)
-			if fingerprint := ssh.FingerprintSHA256(server.HostKeys[0].Public); row.want == ErrIdentity && !strings.Contains(err.Error(), fingerprint) {
+			if fingerprint := ssh.FingerprintSHA256(server.HostKeys[0].Public); errors.Is(row.want, ErrIdentity) && !strings.Contains(err.Error(), fingerprint) {
 				t.Errorf("the message names no %s: %v", fingerprint, err)
 			}
 			_, err = c.Fetch(t.Context(), Request{Dir: gittest.NewBare(t).Dir, Remote: row.remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
