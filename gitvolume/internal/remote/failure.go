@@ -126,6 +126,9 @@ type Declined struct {
 
 // Error has the remote's words.
 func (d *Declined) Error() string {
+	if d.Words == "" {
+		return fmt.Sprintf("the remote declines %s and does not say why", d.Ref)
+	}
 	return fmt.Sprintf("the remote declines %s: git said %s", d.Ref, d.Words)
 }
 

@@ -257,6 +257,27 @@ func TestKilledDriver(t *testing.T) {
 	}
 }
 
+// TestKilledDriverEndsGit has a git that would not notice by itself.
+func TestKilledDriverEndsGit(t *testing.T) {
+	c := newCommand(t)
+	executable, err := os.Executable()
+	check(t, err)
+	cmd := exec.Command(executable, driverWord, c.settings.Directory, "https://h.invalid/r")
+	var s Settings
+	withGit(t, "exec sleep 600")(&s)
+	cmd.Env = s.Environment
+	check(t, cmd.Start())
+	until(t, "git runs", func() bool {
+		return slices.ContainsFunc(ofCommand(c), func(line string) bool { return strings.HasPrefix(line, "sleep 600") })
+	})
+	check(t, cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait()
+	until(t, "git ends", func() bool { return len(ofCommand(c)) == 0 })
+	_, err = New(c.settings)
+	check(t, err)
+	reapOrphans(t)
+}
+
 // reapOrphans waits for what fell to this process when a driver below it was killed.
 func reapOrphans(t *testing.T) {
 	t.Helper()

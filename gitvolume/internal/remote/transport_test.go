@@ -20,8 +20,6 @@ func TestSSHRefuses(t *testing.T) {
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{key.Authorized}})
 	url := server.URL(b.Dir)
 	wrong := server.Name() + " " + other.Authorized
-	anonymous := at(t, url)
-	anonymous.Session = serve(t, credential.Anonymous(), anonymous.URL)
 	for _, row := range []struct {
 		name   string
 		remote Remote
