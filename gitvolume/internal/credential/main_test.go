@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/gittest"
@@ -94,4 +95,13 @@ func sshCommand(t testing.TB, s *Session, server *gittest.SSHD, remote string) *
 	cmd := exec.CommandContext(t.Context(), "ssh", args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, s.Environment()...)
 	return cmd
+}
+
+func until(t testing.TB, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen in 30 s")
+		}
+	}
 }

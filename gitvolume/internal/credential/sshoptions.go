@@ -19,6 +19,9 @@ func sshOptions(agentSocket, knownHosts, command string) []string {
 		"IdentityFile=none",
 		"PKCS11Provider=none",
 		"PreferredAuthentications=publickey",
+		// ssh tries one kind of signature for an RSA key, and servers of OpenSSH before 9.6
+		// do not tell truly which they take; a server that takes one only takes this one.
+		"PubkeyAcceptedAlgorithms=^rsa-sha2-256",
 		"PasswordAuthentication=no",
 		"KbdInteractiveAuthentication=no",
 		"GSSAPIAuthentication=no",

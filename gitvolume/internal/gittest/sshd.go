@@ -32,7 +32,7 @@ type SSHDOptions struct {
 	// user's shell. Empty: what the client asks.
 	ForceCommand string
 	// Config holds further lines of sshd_config; of two equal words sshd takes the first,
-	// and these come first.
+	// and these come first. The word SetEnv is the server's own.
 	Config []string
 }
 
@@ -142,7 +142,8 @@ func (s *SSHD) config(t testing.TB, dir, program string, options SSHDOptions) st
 		"LogLevel DEBUG1",
 		"MaxStartups 1000",
 		"MaxSessions 1000",
-		"SetEnv GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="+empty+" "+s.mark(),
+		// The user's shell would read files below the user's home, and print what it likes.
+		"SetEnv HOME="+dir+" GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL="+empty+" "+s.mark(),
 	)
 	if options.ForceCommand != "" {
 		config = append(config, "ForceCommand "+options.ForceCommand)

@@ -12,14 +12,14 @@ import (
 
 func TestSSHDServes(t *testing.T) {
 	client := NewKey(t, "ecdsa")
-	for _, force := range []string{"", "echo forced"} {
+	for _, force := range []string{"", "echo forced $GIT_CONFIG_NOSYSTEM"} {
 		server := StartSSHD(t, SSHDOptions{
 			Address:        "127.0.0.2",
 			HostKeys:       []Key{NewKey(t, "rsa"), NewKey(t, "ed25519")},
 			AuthorizedKeys: []string{client.Authorized},
 			ForceCommand:   force,
 		})
-		want := "forced"
+		want := "forced 1"
 		if force == "" {
 			want = "asked"
 		}
@@ -30,6 +30,15 @@ func TestSSHDServes(t *testing.T) {
 		if output, err := run(t, server, NewKey(t, "ed25519"), "echo asked"); err == nil {
 			t.Errorf("a key that is not authorized gets %q", output)
 		}
+	}
+}
+
+func TestSSHDReadsNothingOfTheUsers(t *testing.T) {
+	client := NewKey(t, "ed25519")
+	server := StartSSHD(t, SSHDOptions{AuthorizedKeys: []string{client.Authorized}})
+	home, err := run(t, server, client, "cd && pwd && ls -a")
+	if err != nil || !strings.Contains(home, "sshd_config") || strings.Contains(home, ".bashrc") {
+		t.Errorf("a session's home: %v, %s", err, home)
 	}
 }
 

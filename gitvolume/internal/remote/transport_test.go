@@ -243,7 +243,7 @@ func TestSecretsStayInMemory(t *testing.T) {
 	_, err := c.List(t.Context(), lend(t, server.URL("/r.git"), map[string]string{"token": token, "ca.crt": ca.PEM}), "main")
 	wantError(t, err, ErrAuthentication)
 	search.Text(t, "an error", err.Error())
-	if !strings.Contains(err.Error(), "is [redacted] yours?") {
+	if !strings.Contains(err.Error(), "is *** yours?") {
 		t.Errorf("the server's words are not told: %v", err)
 	}
 	for _, program := range []string{"git", "ssh", "liken-git-ssh"} {
