@@ -301,3 +301,19 @@ func TestSettings(t *testing.T) {
 		}
 	}
 }
+
+// TestNoURL: what is no URL of a scheme that is served reaches no git.
+func TestNoURL(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	c := newCommand(t, withGit(t, "touch "+mark))
+	ftp := Remote{}
+	ftp.URL.Scheme = "ftp"
+	for _, remote := range []Remote{{}, ftp} {
+		if _, err := c.List(t.Context(), remote, "main"); err == nil {
+			t.Errorf("%+v is listed", remote.URL)
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("git was run")
+	}
+}
