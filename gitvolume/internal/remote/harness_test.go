@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -62,7 +63,15 @@ func lend(t testing.TB, text string, secret map[string]string) Remote {
 	return remote
 }
 
-func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credential.Session {
+// quickSession has helpers that are built with the race detector end at once, and not a
+// second after their work.
+type quickSession struct{ *credential.Session }
+
+func (q quickSession) Environment() []string {
+	return append(slices.Clone(q.Session.Environment()), "GORACE=atexit_sleep_ms=0")
+}
+
+func serve(t testing.TB, c *credential.Credential, url attributes.URL) Session {
 	t.Helper()
 	executable, err := os.Executable()
 	check(t, err)
@@ -76,7 +85,7 @@ func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credenti
 		session.Close()
 		check(t, os.RemoveAll(dir))
 	})
-	return session
+	return quickSession{session}
 }
 
 // local serves the repository as a file.
