@@ -2,6 +2,7 @@ package remote
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -124,7 +125,7 @@ func dropPrivileges() error {
 	if held[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
 		for capability := uintptr(0); capability <= 63; capability++ {
 			err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0)
-			if err == unix.EINVAL { //nolint:errorlint // The kernel's own number: it knows no further ones.
+			if errors.Is(err, unix.EINVAL) { // The kernel knows no further ones.
 				break
 			}
 			if err != nil {

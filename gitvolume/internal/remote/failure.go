@@ -30,7 +30,8 @@ var (
 	// ErrRefusedAddress says that the host has no address that may be connected to.
 	ErrRefusedAddress = errors.New("the remote's address is refused")
 	// ErrNoRepository says that the server has no such repository, or none to show to
-	// this credential: servers do not tell these apart.
+	// this credential: servers do not tell these apart. One of git's own protocol has only
+	// prose for it, which is ErrFailed.
 	ErrNoRepository = errors.New("the remote has no such repository, or does not show it to this credential")
 	// ErrNoRef says that the remote has no ref of a name.
 	ErrNoRef = errors.New("the remote has no such ref")
@@ -125,6 +126,9 @@ type Declined struct {
 
 // Error has the remote's words.
 func (d *Declined) Error() string {
+	if d.Words == "" {
+		return fmt.Sprintf("the remote declines %s and does not say why", d.Ref)
+	}
 	return fmt.Sprintf("the remote declines %s: git said %s", d.Ref, d.Words)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,8 +21,7 @@ func newCommand(t testing.TB, change ...func(*Settings)) *Command {
 	t.Helper()
 	executable, err := os.Executable()
 	check(t, err)
-	// The test's own directory has a path too long for a socket below it.
-	dir, err := os.MkdirTemp("", "r")
+	dir, err := os.MkdirTemp("", "r") //nolint:usetesting // the path of t.TempDir is too long for a socket
 	check(t, err)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	settings := Settings{
@@ -63,11 +63,19 @@ func lend(t testing.TB, text string, secret map[string]string) Remote {
 	return remote
 }
 
-func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credential.Session {
+// quickSession has helpers that are built with the race detector end at once, and not a
+// second after their work.
+type quickSession struct{ *credential.Session }
+
+func (q quickSession) Environment() []string {
+	return append(slices.Clone(q.Session.Environment()), "GORACE=atexit_sleep_ms=0")
+}
+
+func serve(t testing.TB, c *credential.Credential, url attributes.URL) Session {
 	t.Helper()
 	executable, err := os.Executable()
 	check(t, err)
-	dir, err := os.MkdirTemp("", "s")
+	dir, err := os.MkdirTemp("", "s") //nolint:usetesting // the path of t.TempDir is too long for a socket
 	check(t, err)
 	hosts, err := credential.OpenKnownHosts(filepath.Join(dir, "ssh"))
 	check(t, err)
@@ -77,7 +85,7 @@ func serve(t testing.TB, c *credential.Credential, url attributes.URL) *credenti
 		session.Close()
 		check(t, os.RemoveAll(dir))
 	})
-	return session
+	return quickSession{session}
 }
 
 // local serves the repository as a file.
@@ -133,6 +141,12 @@ func kinds() map[string]func(testing.TB, *gittest.Bare) Remote {
 	return map[string]func(testing.TB, *gittest.Bare) Remote{
 		"local": local, "ssh": overSSH, "http": overHTTP, "https": overHTTPS,
 	}
+}
+
+// quickKinds are for tables about what becomes of refs, which is the same however they
+// are served: the other kinds cost many starts of programs.
+func quickKinds() map[string]func(testing.TB, *gittest.Bare) Remote {
+	return map[string]func(testing.TB, *gittest.Bare) Remote{"local": local, "http": overHTTP}
 }
 
 // kindsThatRead are kinds and those that can only be read.

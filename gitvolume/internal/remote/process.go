@@ -107,7 +107,7 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 		case <-ctx.Done():
 			reason = context.Cause(ctx)
 		case <-ticker.C:
-			if p.run.remote != nil && p.link.silence() >= p.command.settings.Stall {
+			if p.watched() && p.link.silence() >= p.command.settings.Stall {
 				p.link.note(func(f *facts) { f.stalled = true })
 				reason = ErrStalled
 			}
@@ -121,6 +121,14 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 		<-over
 	}
 	return reason
+}
+
+// watched tells whether all that the run receives comes by the link: not from files,
+// whose hooks may take their time, and not by the environment's proxy, where curl itself
+// watches.
+func (p *process) watched() bool {
+	remote := p.run.remote
+	return remote != nil && !remote.URL.IsLocal() && p.command.proxies.proxy(remote.URL) == ""
 }
 
 // exited waits until the process has ended, without taking its status.

@@ -161,15 +161,17 @@ func TestCancelled(t *testing.T) {
 }
 
 // zombies are children of this process that have ended and were not waited for, aside
-// from those of an sshd: its session outlives it by a moment.
+// from those of servers, which have sessions of their own and are ended with the test.
 func zombies(t *testing.T) []string {
 	t.Helper()
 	var found []string
+	session, err := unix.Getsid(0)
+	check(t, err)
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range files {
 		content, _ := os.ReadFile(file)
 		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
-		if len(fields) > 1 && fields[0] == "Z" && !strings.Contains(string(content), "(sshd)") && fields[1] == strconv.Itoa(os.Getpid()) {
+		if len(fields) > 3 && fields[0] == "Z" && fields[1] == strconv.Itoa(os.Getpid()) && fields[3] == strconv.Itoa(session) {
 			found = append(found, string(content))
 		}
 	}
@@ -255,6 +257,27 @@ func TestKilledDriver(t *testing.T) {
 	}
 }
 
+// TestKilledDriverEndsGit has a git that would not notice by itself.
+func TestKilledDriverEndsGit(t *testing.T) {
+	c := newCommand(t)
+	executable, err := os.Executable()
+	check(t, err)
+	cmd := exec.Command(executable, driverWord, c.settings.Directory, "https://h.invalid/r")
+	var s Settings
+	withGit(t, "exec sleep 600")(&s)
+	cmd.Env = s.Environment
+	check(t, cmd.Start())
+	until(t, "git runs", func() bool {
+		return slices.ContainsFunc(ofCommand(c), func(line string) bool { return strings.HasPrefix(line, "sleep 600") })
+	})
+	check(t, cmd.Process.Signal(syscall.SIGKILL))
+	_ = cmd.Wait()
+	until(t, "git ends", func() bool { return len(ofCommand(c)) == 0 })
+	_, err = New(c.settings)
+	check(t, err)
+	reapOrphans(t)
+}
+
 // reapOrphans waits for what fell to this process when a driver below it was killed.
 func reapOrphans(t *testing.T) {
 	t.Helper()
@@ -276,5 +299,21 @@ func TestSettings(t *testing.T) {
 		if _, err := New(s); err == nil {
 			t.Errorf("%s: it is accepted", name)
 		}
+	}
+}
+
+// TestNoURL: what is no URL of a scheme that is served reaches no git.
+func TestNoURL(t *testing.T) {
+	mark := filepath.Join(t.TempDir(), "mark")
+	c := newCommand(t, withGit(t, "touch "+mark))
+	ftp := Remote{}
+	ftp.URL.Scheme = "ftp"
+	for _, remote := range []Remote{{}, ftp} {
+		if _, err := c.List(t.Context(), remote, "main"); err == nil {
+			t.Errorf("%+v is listed", remote.URL)
+		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("git was run")
 	}
 }

@@ -30,7 +30,8 @@ func (p Progress) String() string {
 func parseProgress(line []byte) (Progress, bool) {
 	line = bytes.TrimPrefix(line, []byte("remote: "))
 	phase, rest, found := bytes.Cut(line, []byte(":"))
-	if !found || len(phase) == 0 || len(phase) > 40 {
+	// A verdict of git begins with a small letter.
+	if !found || len(phase) == 0 || len(phase) > 40 || phase[0] < 'A' || phase[0] > 'Z' {
 		return Progress{}, false
 	}
 	for _, c := range phase {

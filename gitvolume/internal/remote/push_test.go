@@ -66,6 +66,11 @@ func onEachKindPush(t *testing.T, test func(p *pushing)) {
 	onEachKind(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) { test(newPushing(t, c, b, remote)) })
 }
 
+func onQuickKindsPush(t *testing.T, test func(p *pushing)) {
+	t.Helper()
+	on(t, quickKinds(), func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) { test(newPushing(t, c, b, remote)) })
+}
+
 func TestPush(t *testing.T) {
 	onEachKindPush(t, func(p *pushing) {
 		t := p.t
@@ -98,7 +103,7 @@ func TestPush(t *testing.T) {
 }
 
 func TestPushMoved(t *testing.T) {
-	onEachKindPush(t, func(p *pushing) {
+	onQuickKindsPush(t, func(p *pushing) {
 		t := p.t
 		base := p.b.Grow("main", "f", "0")
 		top := p.b.Grow("main", "f", "1")
@@ -194,7 +199,12 @@ func TestPushOfTwo(t *testing.T) {
 		}, branch: isMoved},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			onEachKindPush(t, func(p *pushing) {
+			kinds := quickKinds()
+			if row.single {
+				kinds = map[string]func(testing.TB, *gittest.Bare) Remote{"local": local, "ssh": overSSH, "https": overHTTPS}
+			}
+			on(t, kinds, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+				p := newPushing(t, c, b, remote)
 				p.b.Grow("main", "f", "0")
 				p.b.SetRef(metadataRef, p.b.Commit(map[string]string{"m": "0"}))
 				branch, metadata := p.update("refs/heads/main", "1"), p.update(metadataRef, "1")
@@ -227,7 +237,7 @@ func TestPushOfTwo(t *testing.T) {
 
 // TestMetadataThatIsNoCommit is C47 (f): the driver's own ref is built anew.
 func TestMetadataThatIsNoCommit(t *testing.T) {
-	onEachKindPush(t, func(p *pushing) {
+	onQuickKindsPush(t, func(p *pushing) {
 		p.b.Grow("main", "f", "0")
 		p.b.SetRef(metadataRef, p.b.Git("rev-parse", "main:f"))
 		branch := p.update("refs/heads/main", "1")
@@ -273,7 +283,7 @@ func TestNeverAForce(t *testing.T) {
 }
 
 func TestDeleteBranch(t *testing.T) {
-	onEachKindPush(t, func(p *pushing) {
+	onQuickKindsPush(t, func(p *pushing) {
 		ctx, store, side := p.t.Context(), p.store.Dir, "refs/heads/main.handle"
 		p.b.Grow("main", "f", "0")
 		ours := p.b.Grow("main.handle", "f", "1")
@@ -304,7 +314,7 @@ func TestDeleteBranch(t *testing.T) {
 // TestManyWriters is C47 (d): two volumes with a branch each push their metadata at the
 // same moment, and no entry of either is lost.
 func TestManyWriters(t *testing.T) {
-	const rounds = 5
+	const rounds = 4
 	b := gittest.NewBare(t)
 	c := newCommand(t)
 	remote := overHTTP(t, b)

@@ -108,20 +108,24 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	if err != nil {
 		return ended{}, &startError{err}
 	}
-	said := &words{alive: link.alive, progress: r.follow(link)}
+	said := &words{alive: link.alive, progress: r.follow(link), redact: r.redact}
 	p := &process{
 		command: c, run: r, link: link, said: said,
 		environment: append(environment, runVariable+"="+filepath.Base(place)),
 		mark:        runVariable + "=" + filepath.Base(place),
 	}
 	status, err := p.do(ctx)
-	e := ended{status: status, facts: link.learned()}
-	var session Session
+	return ended{status: status, facts: link.learned(), words: said.shown()}, err
+}
+
+// redact takes the session's secrets out of a text.
+func (r *run) redact(text string) string {
 	if r.remote != nil {
-		session = r.remote.Session
+		if redactor, ok := r.remote.Session.(Redactor); ok {
+			return redactor.Redact(text)
+		}
 	}
-	e.words = said.shown(session)
-	return e, err
+	return text
 }
 
 // follow adds what git cannot say to its progress.

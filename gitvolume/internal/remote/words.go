@@ -23,12 +23,15 @@ const (
 type words struct {
 	alive    func()
 	progress func(Progress)
+	// redact takes the session's secrets out of a line.
+	redact func(string) string
 
 	mu    sync.Mutex
 	line  []byte
-	first []byte
-	last  []byte
-	cut   bool
+	long  bool // The line went on.
+	first []string
+	last  []string
+	size  struct{ first, last int }
 }
 
 // Write takes standard error of the run.
@@ -50,49 +53,58 @@ func (w *words) Write(p []byte) (int, error) {
 }
 
 func (w *words) add(part []byte) {
-	w.line = append(w.line, part[:min(len(part), longestLine-len(w.line))]...)
+	room := min(len(part), longestLine-len(w.line))
+	w.line = append(w.line, part[:room]...)
+	w.long = w.long || room < len(part)
 }
 
 func (w *words) finish() {
-	line := bytes.TrimRight(w.line, " \t")
-	w.line = w.line[:0]
+	raw := bytes.TrimRight(w.line, " \t")
+	if w.long {
+		// Of its last word there is only a part, in which a secret would not be found.
+		raw = raw[:bytes.LastIndexByte(raw, ' ')+1]
+	}
+	w.line, w.long = w.line[:0], false
 	// A server pads its lines with these, to wipe what a terminal showed there.
-	line = bytes.TrimSuffix(line, []byte("\x1b[K"))
-	if len(line) == 0 {
+	raw = bytes.TrimSuffix(raw, []byte("\x1b[K"))
+	if len(raw) == 0 {
 		return
 	}
-	if p, found := parseProgress(line); found {
+	if p, found := parseProgress(raw); found {
 		if w.progress != nil {
 			w.progress(p)
 		}
 		return
 	}
-	line = append(line, '\n')
-	if len(w.first)+len(line) <= keptWords && !w.cut {
-		w.first = append(w.first, line...)
+	w.keep(w.redact(string(raw)))
+}
+
+// keep has the line among the first, or else among the last.
+func (w *words) keep(line string) {
+	if w.size.first+len(line) <= keptWords && len(w.last) == 0 {
+		w.first = append(w.first, line)
+		w.size.first += len(line)
 		return
 	}
-	w.cut = true
-	w.last = append(w.last, line...)
-	if over := len(w.last) - keptWords; over > 0 {
-		w.last = append(w.last[:0], w.last[over:]...)
+	w.last = append(w.last, line)
+	w.size.last += len(line)
+	for w.size.last > keptWords {
+		w.size.last -= len(w.last[0])
+		w.last = w.last[1:]
 	}
 }
 
-// shown is what may be told, without the session's secrets: the last of it is git's own
-// verdict, the first is where a hook began to explain.
-func (w *words) shown(session Session) string {
+// shown is what may be told: the last of it is git's own verdict, the first is where a
+// hook began to explain.
+func (w *words) shown() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.finish()
-	text := string(w.first)
-	if w.cut {
-		text += "...\n" + string(w.last)
+	lines := w.first
+	if len(w.last) > 0 {
+		lines = append(append(lines, "..."), w.last...)
 	}
-	if redactor, ok := session.(Redactor); ok {
-		text = redactor.Redact(text)
-	}
-	return quote(text)
+	return quote(strings.Join(lines, "\n"))
 }
 
 // quote makes one line of what an outsider said, which can hold nothing that a log or a

@@ -1,0 +1,90 @@
+package remote
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"liken.sh/gitvolume/internal/gittest"
+)
+
+// TestRecover is C43 (b) for what git leaves.
+func TestRecover(t *testing.T) {
+	c, b, store := newCommand(t), gittest.NewBare(t), gittest.NewBare(t)
+	tip := b.Grow("main", "f", "1")
+	store.Grow("main", "f", "mine")
+	for _, name := range []string{
+		"HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "refs/heads/main.lock", "refs/x/1.lock", "gc.pid",
+		"objects/pack/tmp_pack_x", "objects/pack/tmp_idx_x", "objects/ab/tmp_obj_x",
+	} {
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(store.Dir, name)), 0o755))
+		check(t, os.WriteFile(filepath.Join(store.Dir, name), []byte("1 elsewhere"), 0o444))
+	}
+	check(t, c.Recover(t.Context(), store.Dir))
+	if left := unfinished(t, store.Dir); len(left) > 0 {
+		t.Errorf("left over: %q", left)
+	}
+	fetched, err := c.Fetch(t.Context(), Request{Dir: store.Dir, Remote: local(t, b), Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
+	check(t, err)
+	if fetched["refs/heads/main"].Commit.String() != tip {
+		t.Errorf("%+v", fetched)
+	}
+}
+
+func TestGC(t *testing.T) {
+	c, store := newCommand(t), gittest.NewBare(t)
+	for _, content := range strings.Split("abcdefghij", "") {
+		store.Grow("main", "f", content)
+	}
+	tip := store.Grow("main", "f", "last")
+	store.SetRef("refs/git-csi/x", store.Commit(map[string]string{"g": "hidden"}))
+	young := store.Commit(map[string]string{"h": "of no ref yet"})
+	old := store.Commit(map[string]string{"i": "of no ref any more"})
+	past := time.Now().Add(-48 * time.Hour)
+	check(t, os.Chtimes(filepath.Join(store.Dir, "objects", old[:2], old[2:]), past, past))
+	// As a gc that was killed leaves it, with a number that somebody else has now.
+	host, err := os.Hostname()
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(store.Dir, "gc.pid"), []byte("1 "+host), 0o600))
+	check(t, c.GC(t.Context(), store.Dir))
+	for _, kept := range []string{tip, young, "refs/git-csi/x"} {
+		store.Git("cat-file", "-e", kept)
+	}
+	if _, err := store.TryGit("cat-file", "-e", old); err == nil {
+		t.Error("an old object that no ref reaches is still there")
+	}
+	packs, _ := filepath.Glob(filepath.Join(store.Dir, "objects/pack/*.pack"))
+	if len(packs) != 1 {
+		t.Errorf("there are %d packs", len(packs))
+	}
+	store.Git("fsck", "--strict")
+}
+
+// TestFetchAndGCTakeTurns: what one of them left behind would else be taken for the
+// other's.
+func TestFetchAndGCTakeTurns(t *testing.T) {
+	c, b, store := newCommand(t), gittest.NewBare(t), gittest.NewBare(t)
+	remote := local(t, b)
+	ended := make(chan error, 1)
+	go func() {
+		for range 5 {
+			if err := c.GC(t.Context(), store.Dir); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	for i := range 5 {
+		tip := b.Grow("main", "f", strings.Repeat("x", i))
+		fetched, err := c.Fetch(t.Context(), Request{Dir: store.Dir, Remote: remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
+		check(t, err)
+		if fetched["refs/heads/main"].Commit.String() != tip {
+			t.Errorf("%+v", fetched)
+		}
+	}
+	check(t, <-ended)
+	store.Git("fsck", "--strict")
+}
