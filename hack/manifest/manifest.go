@@ -68,6 +68,8 @@ func empty(kind metav1.TypeMeta) metav1.Object {
 		return &storagev1.CSIDriver{}
 	case "storage.k8s.io/v1 StorageClass":
 		return &storagev1.StorageClass{}
+	case "storage.k8s.io/v1 VolumeAttributesClass":
+		return &storagev1.VolumeAttributesClass{}
 	}
 	return nil
 }
