@@ -14,31 +14,46 @@ const temporary = "tmp_history_*"
 
 // place puts a file in place as a whole: written beside it, synced, and renamed. The
 // directory is not synced.
-func place(path string, content []byte, mode fs.FileMode) (err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), temporary)
+func place(path string, content []byte, mode fs.FileMode) error {
+	written, err := write(filepath.Dir(path), content, mode)
 	if err != nil {
-		return fmt.Errorf("make a temporary file: %w", err)
+		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(file.Name()))
-		}
-	}()
+	if err := written.Sync(); err != nil {
+		return errors.Join(fmt.Errorf("sync a temporary file: %w", err), discard(written))
+	}
+	return rename(written, path)
+}
+
+// write makes a temporary file in the directory, which is not synced yet.
+func write(dir string, content []byte, mode fs.FileMode) (*os.File, error) {
+	file, err := os.CreateTemp(dir, temporary)
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary file: %w", err)
+	}
 	_, err = file.Write(content)
 	if err == nil {
 		err = file.Chmod(mode)
 	}
-	if err == nil {
-		err = file.Sync()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write a temporary file: %w", err), discard(file))
 	}
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("write a temporary file: %w", err)
-	}
+	return file, nil
+}
+
+// rename closes a temporary file and puts it in place.
+func rename(file *os.File, path string) error {
 	if err := os.Rename(file.Name(), path); err != nil {
-		return fmt.Errorf("put a file in place: %w", err)
+		return errors.Join(fmt.Errorf("put a file in place: %w", err), discard(file))
+	}
+	if err := file.Close(); err != nil {
+		return fmt.Errorf("close what was put in place: %w", err)
 	}
 	return nil
 }
+
+// discard closes and removes a temporary file.
+func discard(file *os.File) error { return errors.Join(file.Close(), os.Remove(file.Name())) }
 
 // syncDir makes what was made, renamed or removed in a directory durable.
 func syncDir(path string) error {

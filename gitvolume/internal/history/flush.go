@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"path/filepath"
 )
@@ -37,18 +38,29 @@ func (r *Repository) Flush() error {
 // index, by which git finds it; what a crash leaves is a temporary file, or a pack
 // that nobody sees.
 func (r *Repository) writePack() error {
-	dir := filepath.Join(r.dir, "objects", "pack")
 	sum := r.pending.close()
-	err := func() error {
-		name := filepath.Join(dir, "pack-"+hex.EncodeToString(sum[:]))
-		if err := place(name+".pack", r.pending.pack, 0o444); err != nil {
-			return err
-		}
-		if err := place(name+".idx", packIndex(r.pending.objects, sum), 0o444); err != nil {
-			return err
-		}
-		return syncDir(dir)
-	}()
-	r.pending.reopen()
-	return err
+	defer r.pending.reopen()
+	dir := filepath.Join(r.dir, "objects", "pack")
+	pack, err := write(dir, r.pending.pack, 0o444)
+	if err != nil {
+		return err
+	}
+	index, err := write(dir, packIndex(r.pending.objects, sum), 0o444)
+	if err != nil {
+		return errors.Join(err, discard(pack))
+	}
+	// Together they cost one commit of the file system's journal.
+	synced := make(chan error, 1)
+	go func() { synced <- index.Sync() }()
+	if err := errors.Join(pack.Sync(), <-synced); err != nil {
+		return errors.Join(fmt.Errorf("sync the pack: %w", err), discard(pack), discard(index))
+	}
+	name := filepath.Join(dir, "pack-"+hex.EncodeToString(sum[:]))
+	if err := rename(pack, name+".pack"); err != nil {
+		return errors.Join(err, discard(index))
+	}
+	if err := rename(index, name+".idx"); err != nil {
+		return err
+	}
+	return syncDir(dir)
 }
