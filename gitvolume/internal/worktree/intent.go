@@ -18,12 +18,15 @@ type Intent struct {
 	Token string
 }
 
-// Intents keeps the one Intent of a tree.
+// Intents keeps the one Intent of a tree, and which commit the tree holds: what changes
+// one of them changes the other in the same step. All is durable when a method returns.
 type Intents interface {
-	// Store has made the intent durable when it returns.
+	// Store keeps the intent. The tree is between From and To.
 	Store(intent Intent) error
-	// Clear has durably forgotten the intent when it returns.
-	Clear() error
+	// Done forgets the intent: the tree holds To, whether or not it was stored.
+	Done(intent Intent) error
+	// Abandon forgets the intent: the tree holds From.
+	Abandon(intent Intent) error
 }
 
 // ownPrefix begins the names of unfinished files. It says to whom they belong, for

@@ -163,7 +163,7 @@ func (mv *move) move() (*Moved, error) {
 	}
 	if len(c.units) == 0 && len(c.emptied) == 0 {
 		mv.edits = c.edits
-		return mv.result(), nil
+		return mv.result(), mv.Intents.Done(mv.intent)
 	}
 	if err := mv.Intents.Store(mv.intent); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (mv *move) move() (*Moved, error) {
 		if undo := mv.unstage(c.units); undo != nil {
 			return nil, errors.Join(err, undo)
 		}
-		return nil, errors.Join(err, mv.Intents.Clear())
+		return nil, errors.Join(err, mv.Intents.Abandon(mv.intent))
 	}
 	return mv.finish(c)
 }
@@ -230,7 +230,7 @@ func (mv *move) finish(c *check) (*Moved, error) {
 	if err := mv.syncTouched(); err != nil {
 		return nil, err
 	}
-	if err := mv.Intents.Clear(); err != nil {
+	if err := mv.Intents.Done(mv.intent); err != nil {
 		return nil, err
 	}
 	for _, path := range mv.moved.Late {

@@ -22,10 +22,12 @@ import (
 type intents struct {
 	held   Intent
 	stored int
+	holds  object.ID
 }
 
-func (i *intents) Store(intent Intent) error { i.held = intent; i.stored++; return nil }
-func (i *intents) Clear() error              { i.held = Intent{}; return nil }
+func (i *intents) Store(intent Intent) error   { i.held = intent; i.stored++; return nil }
+func (i *intents) Done(intent Intent) error    { i.held, i.holds = Intent{}, intent.To; return nil }
+func (i *intents) Abandon(intent Intent) error { i.held, i.holds = Intent{}, intent.From; return nil }
 
 // upstream is what a commit of somebody else holds: paths to content. A path that ends
 // in a "@" is a link, one in "*" an executable file, one in "%" a submodule.
@@ -68,8 +70,8 @@ func (v *volume) move(to object.ID) *Moved {
 	if len(moved.Conflicts) == 0 {
 		v.root, v.memory = to, moved.Memory
 	}
-	if store.held.Token != "" {
-		v.t.Error("the intent is still stored")
+	if store.held.Token != "" || store.holds != v.root && len(moved.Conflicts) == 0 {
+		v.t.Error("the intent is still stored, or it was not said that the move is done")
 	}
 	v.noneUnfinished()
 	return moved
