@@ -163,7 +163,7 @@ func (mv *move) move() (*Moved, error) {
 	}
 	if len(c.units) == 0 && len(c.emptied) == 0 {
 		mv.edits = c.edits
-		return mv.result(), mv.Intents.Done(mv.intent)
+		return mv.done()
 	}
 	if err := mv.Intents.Store(mv.intent); err != nil {
 		return nil, err
@@ -230,9 +230,6 @@ func (mv *move) finish(c *check) (*Moved, error) {
 	if err := mv.syncTouched(); err != nil {
 		return nil, err
 	}
-	if err := mv.Intents.Done(mv.intent); err != nil {
-		return nil, err
-	}
 	for _, path := range mv.moved.Late {
 		if s := mv.root.find(path); s != nil {
 			s.each(path, func(path string, s *spot) {
@@ -241,14 +238,24 @@ func (mv *move) finish(c *check) (*Moved, error) {
 		}
 	}
 	mv.edits = append(mv.edits, removed...)
-	return mv.result(), nil
+	return mv.done()
 }
 
-func (mv *move) result() *Moved {
+// done says that the tree holds the commit after, and gives what became of the move.
+func (mv *move) done() (*Moved, error) {
 	moved := mv.moved
+	if mv.Memory == nil && mv.intent.From.IsZero() {
+		// Nothing of a fresh tree is the application's, nor is its root.
+		mv.cursor.Forget()
+		self, err := mv.cursor.Here().Self()
+		if err != nil {
+			return nil, fmt.Errorf("stat the root: %w", err)
+		}
+		mv.edits = append(mv.edits, Edit{metadata.Root, Entry{Stat: directoryStat(self), Mode: object.Directory}})
+	}
 	moved.Memory = mv.Memory.With(append(toBe(mv.root), mv.edits...))
 	slices.Sort(moved.Late)
 	moved.Late = slices.Compact(moved.Late)
 	slices.Sort(moved.Written)
-	return &moved
+	return &moved, mv.Intents.Done(mv.intent)
 }
