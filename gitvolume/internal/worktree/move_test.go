@@ -171,6 +171,7 @@ func TestMoveChangesKinds(t *testing.T) {
 		"submodule":   {"t%": "commit"},
 		"in a module": {"t/m%": "commit", "t/m2/x": "1"},
 	}
+	onTmpfs(t)
 	v := newVolume(t)
 	with := func(files upstream) upstream {
 		files = maps.Clone(files)
@@ -301,81 +302,6 @@ func TestMoveMeetsTheApplication(t *testing.T) {
 			}
 			v.wantsChanges(v.scan(v.request()), row.changes...)
 		})
-	}
-}
-
-// TestMoveLosesNoWrite is the application between every two steps.
-func TestMoveLosesNoWrite(t *testing.T) {
-	for _, kind := range []struct {
-		name     string
-		from, to upstream
-		path     string
-	}{
-		{"file", upstream{"d/f": "1"}, upstream{"d/f": "2"}, "d/f"},
-		{"link", upstream{"d/f@": "1"}, upstream{"d/f@": "2"}, "d/f"},
-		{"removed", upstream{"d/f": "1", "d/g": ""}, upstream{"d/g": ""}, "d/f"},
-		{"made", upstream{"d/g": ""}, upstream{"d/f": "1", "d/g": ""}, "d/f"},
-		{"made with its directory", upstream{"g": ""}, upstream{"d/f": "1", "g": ""}, "d"},
-		{"to a directory", upstream{"d/f": "1"}, upstream{"d/f/x": "1"}, "d/f"},
-		{"to a file", upstream{"d/f/x": "1"}, upstream{"d/f": "1"}, "d/f"},
-	} {
-		for _, step := range []string{"stage", "put", "look", "remove", "back"} {
-			for name, act := range map[string]func(path string) error{
-				"writes": func(path string) error { return os.WriteFile(path, []byte("mine"), 0o600) },
-				"replaces": func(path string) error {
-					if err := os.WriteFile(path+".tmp", []byte("mine"), 0o600); err != nil {
-						return err
-					}
-					return os.Rename(path+".tmp", path)
-				},
-				"adds": func(path string) error { return os.WriteFile(path+"/added", []byte("mine"), 0o600) },
-				"swaps the parent": func(path string) error {
-					dir := filepath.Dir(path)
-					return errors.Join(os.Rename(dir, dir+".moved"), os.Mkdir(dir, 0o755))
-				},
-			} {
-				t.Run(kind.name+"/"+step+"/"+name, func(t *testing.T) {
-					if kind.path == "d" && name == "swaps the parent" {
-						t.Skip("the parent is the root")
-					}
-					v := newVolume(t)
-					v.start(kind.from)
-					to := v.treeOf(kind.to)
-					store := &intents{}
-					mv, err := v.mover(store).begin(t.Context(), newIntent(v.root, to))
-					v.do(err)
-					defer func() { mv.cursor.Close() }()
-					wrote := false
-					mv.before = func(at, path string) {
-						// What goes through an open handle is another matter.
-						if at == step && path == kind.path && !wrote && (step != "remove" || name != "writes") {
-							wrote = act(v.at(kind.path)) == nil && name != "swaps the parent"
-						}
-					}
-					moved, err := mv.move()
-					if err != nil {
-						moved, err = v.mover(store).Resume(t.Context(), store.held)
-					}
-					v.do(err)
-					if len(moved.Conflicts) > 0 {
-						t.Fatalf("conflicts %q", moved.Conflicts)
-					}
-					v.noneUnfinished()
-					found := false
-					for _, content := range v.onDisk() {
-						found = found || content == "mine"
-					}
-					if wrote && !found {
-						t.Errorf("what the application wrote is lost: %q, late %q", v.onDisk(), moved.Late)
-					}
-					v.root, v.memory = to, moved.Memory
-					v.commit()
-					if store.held.Token != "" {
-						t.Error("the intent is still stored")
-					}
-				})
-			}
-		}
 	}
 }
 

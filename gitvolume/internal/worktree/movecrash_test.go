@@ -256,7 +256,7 @@ func TestMoveSurvivesACrash(t *testing.T) {
 		p := points[i]
 		c.fresh()
 		ended, late := c.run(kill(p.call, p.n)...)
-		wrote := false
+		wrote, unsaid := false, false // Killed when all was done, but before it said so.
 		if tried++; !ended {
 			n, err := readNote(filepath.Join(c.base, "note"))
 			c.do(err)
@@ -271,6 +271,9 @@ func TestMoveSurvivesACrash(t *testing.T) {
 				second := points[(i*7+3)%len(points)]
 				if ended, late = c.run(kill(second.call, second.n)...); !ended {
 					resumed++
+					n, err = readNote(filepath.Join(c.base, "note"))
+					c.do(err)
+					unsaid = n.Next == nil
 				}
 			}
 		}
@@ -279,6 +282,9 @@ func TestMoveSurvivesACrash(t *testing.T) {
 		}
 		if !ended {
 			t.Fatal("it was killed by nobody")
+		}
+		if unsaid && wrote && len(late) == 0 {
+			late = []string{"written"}
 		}
 		if c.ended(wrote, late); t.Failed() {
 			t.Fatalf("killed before call %d of %s, the application wrote: %v", p.n, p.call, wrote)
