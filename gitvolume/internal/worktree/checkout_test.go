@@ -114,28 +114,30 @@ func TestCheckoutCarriesLabels(t *testing.T) {
 	}
 }
 
+// revision is a commit in which every file has its number.
+func revision(n, files int) upstream {
+	r := upstream{"turns/x": "1", "sub/same": "same"}
+	for i := range files {
+		r["f"+strconv.Itoa(i)] = strconv.Itoa(n)
+	}
+	r["sub/f"] = strconv.Itoa(n)
+	if n%2 == 1 {
+		delete(r, "turns/x")
+		r["turns"] = "1"
+		for i := files / 2; i < files; i++ {
+			delete(r, "f"+strconv.Itoa(i))
+		}
+	}
+	return r
+}
+
 // TestReadersOfACheckout is C49, the tree's part: files that both commits have are never
 // missing and never torn, whatever becomes of their kinds.
 func TestReadersOfACheckout(t *testing.T) {
 	const files = 60
 	v := newVolume(t)
 	c := v.checkout()
-	revision := func(n int) upstream {
-		r := upstream{"turns/x": "1", "sub/same": "same"}
-		for i := range files {
-			r["f"+strconv.Itoa(i)] = strconv.Itoa(n)
-		}
-		r["sub/f"] = strconv.Itoa(n)
-		if n%2 == 1 {
-			delete(r, "turns/x")
-			r["turns"] = "1"
-			for i := files / 2; i < files; i++ {
-				delete(r, "f"+strconv.Itoa(i))
-			}
-		}
-		return r
-	}
-	v.follow(c, v.treeOf(revision(0)))
+	v.follow(c, v.treeOf(revision(0, files)))
 	root, sub, held := inode(t, v.dir), inode(t, v.at("sub")), must(os.Open(v.at("f1")))
 	defer held.Close()
 	subHandle := must(unix.Open(v.at("sub"), unix.O_RDONLY|unix.O_DIRECTORY, 0))
@@ -172,11 +174,11 @@ func TestReadersOfACheckout(t *testing.T) {
 	}
 	for n := 1; n <= 6; n++ {
 		newest.Store(int64(n))
-		v.follow(c, v.treeOf(revision(n)))
+		v.follow(c, v.treeOf(revision(n, files)))
 	}
 	close(done)
 	readers.Wait()
-	v.holds(revision(6))
+	v.holds(revision(6, files))
 	if inode(t, v.dir) != root || inode(t, v.at("sub")) != sub {
 		t.Error("a directory that stays is another one")
 	}

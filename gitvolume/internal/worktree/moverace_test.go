@@ -330,3 +330,25 @@ func (v *volume) swap(outside string, stop <-chan struct{}) {
 		time.Sleep(20 * time.Microsecond) // Else it never lets a move come to its end.
 	}
 }
+
+// TestADirectoryThatIsWrittenIntoIsPutBack has the application write through a handle of
+// a directory that makes way for a file.
+func TestADirectoryThatIsWrittenIntoIsPutBack(t *testing.T) {
+	i := interrupt(t, changeKinds()[6], "remove", "adds")
+	dir := must(unix.Open(i.at(i.path), unix.O_RDONLY|unix.O_DIRECTORY, 0))
+	defer unix.Close(dir)
+	i.act = func(string) error {
+		fd, err := unix.Openat(dir, "added", unix.O_WRONLY|unix.O_CREAT, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = unix.Write(fd, []byte("mine"))
+		return errors.Join(err, unix.Close(fd))
+	}
+	i.run()
+	if !i.wrote || len(i.result.Late) == 0 {
+		t.Errorf("late %q", i.result.Late)
+	}
+	i.holds(upstream{"d/f/added": "mine"})
+	i.keptWhatWasWritten()
+}

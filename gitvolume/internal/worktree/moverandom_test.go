@@ -161,7 +161,6 @@ func TestMoveBetweenRandomCommits(t *testing.T) {
 			edited := v.edit(rt)
 			v.editedBefore = v.editedBefore || len(edited) > 0
 			v.moveRandomly(from, to, edited)
-			from = to
 			// The next one starts from what is committed.
 			v.commit()
 			v.equalsGit()

@@ -82,8 +82,11 @@ func (s *sweep) directory(path string) error {
 
 func (s *sweep) entry(path, name string) error {
 	seen, err := s.cursor.Here().Stat(name)
+	if err != nil && !descent.Vanished(err) {
+		return fmt.Errorf("stat %q: %w", join(path, name), err)
+	}
 	if err != nil || !seen.Directory || seen.Mount {
-		return nil
+		return nil //nolint:nilerr // What vanished has nothing to be cleared away.
 	}
 	err = s.cursor.Enter(name)
 	if descent.Vanished(err) || errors.Is(err, descent.ErrMount) || errors.Is(err, unix.EACCES) {
