@@ -63,6 +63,11 @@ type Checkout struct {
 // Follow makes the tree hold the commit, of which that is the tree, and returns what of
 // it no tree can have. It finishes first what a crash left unfinished. After an error the
 // tree may hold some of the commit before and some of this one; Follow goes on with it.
+//
+// Files of both commits are seen together only while names are exchanged: all that is new
+// is complete and durable before the first of them. A file that the commit after does not
+// have goes last. Who holds a file open keeps what it was, and who holds a directory, or
+// has it mounted by itself, sees the commit after in it.
 func (c *Checkout) Follow(ctx context.Context, commit, tree object.ID) ([]Skip, error) {
 	refused, err := c.follow(ctx, commit, tree)
 	if err != nil {

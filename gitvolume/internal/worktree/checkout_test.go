@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -218,5 +219,68 @@ func (v *volume) equalsGitRaw() {
 	v.root = object.ID{}
 	if v.commit(); v.root != before {
 		v.t.Errorf("the tree is %s, want %s", v.root, before)
+	}
+}
+
+// TestCheckoutGoesOnAfterACrash follows to a third commit when it was between two.
+func TestCheckoutGoesOnAfterACrash(t *testing.T) {
+	v := newVolume(t)
+	c := v.checkout()
+	one, two := v.treeOf(upstream{"a": "1", "b": "1", "c": "1"}), v.treeOf(upstream{"a": "2", "b": "2", "d/e": "2"})
+	three := v.treeOf(upstream{"a": "3", "c": "3"})
+	v.follow(c, one)
+	for _, crash := range []string{"a", "b", "d", "c"} {
+		v.crashing(c, one, two, crash)
+		if commit, err := c.Commit(); err != nil || !commit.IsZero() {
+			t.Errorf("between two commits it holds %s, error %v", commit, err)
+		}
+		v.follow(c, three)
+		v.holds(upstream{"a": "3", "c": "3"})
+		v.follow(c, one)
+		v.holds(upstream{"a": "1", "b": "1", "c": "1"})
+	}
+}
+
+// crashing moves a checkout until the path is put in place.
+func (v *volume) crashing(c *Checkout, from, to object.ID, path string) {
+	v.t.Helper()
+	tree, err := Open(c.Dir)
+	v.do(err)
+	defer tree.Close()
+	keeper := &noteKeeper{path: c.Note, note: note{Commit: from, Tree: from}, commit: to}
+	m := &Mover{Tree: tree, Source: c.Source, Intents: keeper, Fresh: metadata.Plain()}
+	mv, err := m.begin(v.t.Context(), newIntent(from, to))
+	v.do(err)
+	defer mv.cursor.Close()
+	defer func() {
+		if ended := recover(); ended != "crash" {
+			panic(ended)
+		}
+	}()
+	mv.before = func(step, at string) {
+		if step == "look" && at == path {
+			panic("crash")
+		}
+	}
+	_, _ = mv.move()
+}
+
+func TestMakeARoot(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	dir := filepath.Join(t.TempDir(), "tree")
+	for range 2 { // The second time it is what a crash left.
+		if err := Make(dir, WriteableRoot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if mode := must(os.Stat(dir)).Mode().Perm(); mode != WriteableRoot {
+		t.Errorf("mode %o", mode)
+	}
+	write(t, filepath.Join(dir, "mine"), "mine")
+	if err := Make(dir, ReadOnlyRoot); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a tree in use: %v", err)
+	}
+	if mode := must(os.Stat(dir)).Mode().Perm(); mode != WriteableRoot {
+		t.Errorf("mode %o of a tree in use", mode)
 	}
 }

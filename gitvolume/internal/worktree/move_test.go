@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -372,4 +373,61 @@ func (v *volume) feed(input string, args ...string) string {
 		v.t.Fatalf("git %q: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// TestACancelledMoveLeavesTheTreeAsItWas has the time run out while the new is written.
+func TestACancelledMoveLeavesTheTreeAsItWas(t *testing.T) {
+	v := newVolume(t)
+	v.start(upstream{"a": "1", "b": "1"})
+	store := &intents{}
+	ctx, cancel := context.WithCancel(t.Context())
+	mv, err := v.mover(store).begin(ctx, newIntent(v.root, v.treeOf(upstream{"a": "2", "b": "2", "d/e/f": "2"})))
+	v.do(err)
+	defer func() { mv.cursor.Close() }()
+	mv.before = func(step, path string) {
+		if step == "stage" && path == "d" {
+			cancel()
+		}
+	}
+	if _, err := mv.move(); !errors.Is(err, context.Canceled) || store.held.Token != "" || store.holds != v.root {
+		t.Errorf("error %v, the intent is %+v", err, store)
+	}
+	v.holds(upstream{"a": "1", "b": "1"})
+	v.silent()
+}
+
+// TestMoveWithoutMemory reads what differs, and remembers it.
+func TestMoveWithoutMemory(t *testing.T) {
+	v := newVolume(t)
+	v.start(upstream{"a": "1", "b": "1", "d/l@": "1", "gone/x": "1"})
+	memory := v.memory
+	v.memory = nil
+	to := v.treeOf(upstream{"a": "2", "b": "1", "d/l@": "2"})
+	moved := v.move(to)
+	if len(moved.Conflicts)+len(moved.Late) > 0 {
+		t.Fatalf("%+v", moved)
+	}
+	v.holds(upstream{"a": "2", "b": "1", "d/l@": "2"})
+	// One that is of another commit than said does no harm: what it says is compared.
+	v.memory = memory
+	v.move(v.treeOf(upstream{"a": "3", "b": "1", "d/l@": "2"}))
+	v.holds(upstream{"a": "3", "b": "1", "d/l@": "2"})
+}
+
+// TestTheNextScanReadsNothing has a move remember what it wrote.
+func TestTheNextScanReadsNothing(t *testing.T) {
+	v := newVolume(t)
+	v.start(upstream{"a": "1", "d/b": "1"})
+	v.move(v.treeOf(upstream{"a": "2", "d/b": "2", "e/f/c*": "2"}))
+	for _, path := range []string{"a", "d/b", "e/f/c"} {
+		e := v.memory.Entry(path)
+		var stat unix.Stat_t
+		v.do(unix.Lstat(v.at(path), &stat))
+		if e.Racy || e.Stat.Inode != stat.Ino || e.Stat.Changed != stat.Ctim.Nano() || e.Stat.Modified != stat.Mtim.Nano() {
+			t.Errorf("%q is remembered as %+v, and is %+v", path, e, stat)
+		}
+	}
+	// A write of the same size right after is seen all the same.
+	v.write("a", "3")
+	v.wantsChanges(v.scan(v.request()), "a")
 }

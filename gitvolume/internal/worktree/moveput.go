@@ -70,7 +70,8 @@ func (mv *move) put(u *unit) (bool, error) {
 			return false, err
 		}
 	}
-	return true, mv.remember(u)
+	mv.remember(u)
+	return true, nil
 }
 
 // dropStaged removes what was staged beside its place, in the directory where the cursor
@@ -241,13 +242,13 @@ func (d onDisk) isStill(now Stat) bool {
 }
 
 // remember notes what is at the unit's place now.
-func (mv *move) remember(u *unit) error {
+func (mv *move) remember(u *unit) {
 	for _, e := range u.edits {
 		mv.moved.Written = append(mv.moved.Written, e.Path)
 	}
 	mv.edits = append(mv.edits, u.edits...)
 	if u.will != leaf {
-		return nil
+		return
 	}
 	mv.moved.Written = append(mv.moved.Written, u.path())
 	seen, err := mv.cursor.Here().Stat(u.spot.name)
@@ -255,5 +256,4 @@ func (mv *move) remember(u *unit) error {
 		e := Entry{Stat: StatOf(seen), Mode: u.staged.Mode, Blob: u.staged.ID, Racy: u.staged.racy}
 		mv.edits = append(mv.edits, Edit{u.path(), e})
 	}
-	return nil
 }

@@ -19,7 +19,7 @@ import (
 // of many moves need not wait for a disk with each of them.
 func onTmpfs(t *testing.T) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "worktree")
+	dir, err := os.MkdirTemp("", "worktree") //nolint:usetesting // The test's own directory is to be in it.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -150,8 +151,9 @@ func (mv *move) stageIn(u *unit, path string, s *spot, parent descent.Stat) erro
 	return nil
 }
 
-// unstage removes what was staged.
+// unstage removes what was staged, also when there is no time for more.
 func (mv *move) unstage(units []*unit) error {
+	ctx := context.WithoutCancel(mv.ctx)
 	for _, u := range units {
 		if u.will == nothing {
 			continue
@@ -162,7 +164,7 @@ func (mv *move) unstage(units []*unit) error {
 		}
 		for _, state := range []byte{partial, ready} {
 			if err == nil {
-				err = removeOwn(mv.ctx, mv.cursor, mv.intent.unfinished(state, u.spot.name))
+				err = removeOwn(ctx, mv.cursor, mv.intent.unfinished(state, u.spot.name))
 			}
 		}
 		if err != nil {

@@ -65,9 +65,10 @@ type named struct {
 
 func (n *named) add(path string) error {
 	at, rest := n, path
-	if path == metadata.Root {
+	switch path {
+	case metadata.Root:
 		rest = ""
-	} else if path == "" {
+	case "":
 		return fmt.Errorf("replay %q: %w", path, ErrName)
 	}
 	for rest != "" {

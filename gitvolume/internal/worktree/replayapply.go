@@ -85,10 +85,10 @@ func setMetadata(fd int, before Stat, owner, group, mode uint32) error {
 	now := before.Mode & 0o7777
 	if before.Owner != owner || before.Group != group {
 		err := unix.Fchownat(fd, "", int(owner), int(group), unix.AT_EMPTY_PATH)
-		if errors.Is(err, unix.EPERM) && before.Group != group {
+		if mayNotGive(err) && before.Group != group {
 			err = unix.Fchownat(fd, "", -1, int(group), unix.AT_EMPTY_PATH)
 		}
-		if err := permitted(err); err != nil {
+		if err := given(err); err != nil {
 			return fmt.Errorf("set owner and group: %w", err)
 		}
 		now = ^mode // It is not known what the kernel left of it.

@@ -130,10 +130,10 @@ func (a attributes) give(fd int) error {
 // alone.
 func (a attributes) giveOwner(fd int) error {
 	err := unix.Fchown(fd, int(a.owner), int(a.group))
-	if errors.Is(err, unix.EPERM) {
+	if mayNotGive(err) {
 		err = unix.Fchown(fd, -1, int(a.group))
 	}
-	if err := permitted(err); err != nil {
+	if err := given(err); err != nil {
 		return fmt.Errorf("set owner and group: %w", err)
 	}
 	return nil

@@ -58,6 +58,19 @@ func syncHandle(fd int) error {
 // calls that take no handle or none of O_PATH.
 func byHandle(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
+// given is permitted for a change of owner and group, of which a user namespace may not
+// have all there are.
+func given(err error) error {
+	if errors.Is(err, unix.EINVAL) {
+		return nil
+	}
+	return permitted(err)
+}
+
+// mayNotGive tells that owner and group cannot be given together: then the group alone
+// may.
+func mayNotGive(err error) bool { return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EINVAL) }
+
 // permitted is the error of a change of owner, mode or attributes, but for one that says
 // that an ordinary user must not: such a driver keeps what it can.
 func permitted(err error) error {

@@ -148,7 +148,7 @@ func (w *writer) link(dir *descent.Directory, name string, side history.Side, a 
 	}
 	if seen.Owner != a.owner || seen.Group != a.group {
 		err := unix.Fchownat(fd, "", int(a.owner), int(a.group), unix.AT_EMPTY_PATH)
-		if err := permitted(err); err != nil {
+		if err := given(err); err != nil {
 			return onDisk{}, fmt.Errorf("set a link's owner and group: %w", err)
 		}
 		if seen, err = dir.Look(fd); err != nil {
