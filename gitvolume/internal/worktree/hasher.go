@@ -47,7 +47,7 @@ type blobSum struct{ hash.Hash }
 
 func newBlobSum(size int64) blobSum {
 	sum := blobSum{sha1.New()}
-	fmt.Fprintf(sum, "blob %d\x00", size)
+	sum.Write(fmt.Appendf(nil, "blob %d\x00", size))
 	return sum
 }
 

@@ -39,8 +39,9 @@ func (e *editor) draw(t *rapid.T) {
 		})
 	case "append":
 		if file, err := os.OpenFile(e.v.at(one), os.O_APPEND|os.O_WRONLY|syscall.O_NOFOLLOW, 0); err == nil {
-			file.WriteString("+")
-			file.Close()
+			_, err = file.WriteString("+")
+			e.v.do(err)
+			e.v.do(file.Close())
 			e.paths = append(e.paths, one)
 		}
 	case "chmod":

@@ -14,7 +14,8 @@ import (
 
 // Request says what to look at, and what counts.
 type Request struct {
-	// Memory is the tree as it was committed last.
+	// Memory is the tree as it was committed last. That of a commit alone, see With, has
+	// everything be looked at and read.
 	Memory *Memory
 	// Seen is what an earlier scan against the same Memory found and nobody committed
 	// since. What it knows is not Found again, nor, with a Hasher, read again. nil when
@@ -45,19 +46,22 @@ type Result struct {
 	Changes []history.Change
 	// Metadata has the entry of each path that is new or of which mode, owner, group or
 	// kind changed, the zero Entry for one that needs none; so too for each path that is
-	// gone. If what the Memory held was of a commit alone, without Stats, every path of
-	// the tree is in it.
+	// gone. A directory counts as empty when nothing in it or below is committed, whatever
+	// else it holds; ignored directories, and those git cannot hold, have no entry. If what
+	// the Memory held was of a commit alone, without Stats, every path of the tree is here.
 	Metadata metadata.Delta
 	// Skipped is what is left out and was not in the Memory; see Memory.Skipped for all.
 	Skipped []Skip
 	// Waiting are files that changed while they were read, and directories that were
-	// moved meanwhile: they are as they were in the Memory, and to be looked at again.
+	// moved meanwhile: they are as they were in the Memory, and to be looked at again, as
+	// Subtrees of another scan.
 	Waiting []string
 	// Found is where the disk is not as it was remembered, whether or not that is to be
 	// committed: what events should have announced.
 	Found []string
 	// Memory is the tree as it is once the changes are committed. It is for the next scan
-	// from then on; until they are durable, the one of the Request is.
+	// from then on; until they are durable, the one of the Request is. It is that one when
+	// nothing is different.
 	Memory *Memory
 }
 
@@ -105,6 +109,10 @@ type scan struct {
 	// found in it so far on top of those of the directories above.
 	files []file
 	subs  []*folder
+	// nameBuffer and lookBuffer serve one directory after the other, so that a scan makes
+	// no garbage of the tree's size. They are free again when the next one is entered.
+	nameBuffer []string
+	lookBuffer []looked
 }
 
 // findings are what a Result is made of.
@@ -172,7 +180,9 @@ func (s *scan) root(sc *scope) (*folder, error) {
 		s.cursor.Forget()
 		p.rules, p.left = 0, 0
 	}
-	return nil, fmt.Errorf("read the root's ignore file: %w", errTorn)
+	// Its ignore file never rests. Without knowing what that says nothing is committed.
+	s.waiting = append(s.waiting, metadata.Root)
+	return p.old, nil
 }
 
 func (s *scan) top(p *place, sc *scope) (*folder, error) {

@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ func (s *scan) directory(p *place, sc *scope) (*folder, error) {
 	if p.isNew() && !sc.all {
 		sc = &scope{all: true}
 	}
-	names, complete, err := s.names(p, sc)
+	names, err := s.names(p, sc)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func (s *scan) directory(p *place, sc *scope) (*folder, error) {
 		return nil, err
 	}
 	files, subs := len(s.files), len(s.subs)
-	directories, err := s.entries(p, names, looks, complete)
+	directories, err := s.entries(p, names, looks)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +49,12 @@ func (s *scan) directory(p *place, sc *scope) (*folder, error) {
 	return after, nil
 }
 
-// names are those to look at, sorted, and whether they are all there are.
-func (s *scan) names(p *place, sc *scope) (names []string, complete bool, err error) {
+// names are those to look at, sorted.
+func (s *scan) names(p *place, sc *scope) ([]string, error) {
 	if !sc.all && !p.ownerChanged() {
-		return slices.Sorted(maps.Keys(sc.below)), false, s.ctx.Err()
+		return slices.Sorted(maps.Keys(sc.below)), s.ctx.Err()
 	}
-	names = make([]string, 0, len(p.old.files)+len(p.old.subs)+1)
+	names := s.nameBuffer[:0]
 	dir := s.cursor.Here()
 	for {
 		name, err := dir.Next()
@@ -63,13 +62,41 @@ func (s *scan) names(p *place, sc *scope) (names []string, complete bool, err er
 			break
 		}
 		if err != nil {
-			return nil, false, readError("list", err)
+			return nil, readError("list", err)
 		}
 		names = append(names, name)
 	}
 	slices.Sort(names)
+	names = p.old.unlisted(names)
+	s.nameBuffer = names
 	// A directory that changes while it is listed may give a name twice.
-	return slices.Compact(names), true, s.ctx.Err()
+	return slices.Compact(names), s.ctx.Err()
+}
+
+// unlisted adds what is remembered and not among the sorted names. A listing may miss
+// what is renamed meanwhile, as the file that an editor saves: nothing is gone before a
+// look at its name says so.
+func (f *folder) unlisted(names []string) []string {
+	listed, at := len(names), 0
+	add := func(name string) {
+		for at < listed && names[at] < name {
+			at++
+		}
+		if at == listed || names[at] != name {
+			names = append(names, name)
+		}
+	}
+	for i := range f.files {
+		add(f.files[i].name)
+	}
+	at = 0
+	for _, sub := range f.subs {
+		add(sub.name)
+	}
+	if len(names) > listed {
+		slices.Sort(names)
+	}
+	return names
 }
 
 // twoAt is from how many names on a second processor is worth its start.
@@ -77,10 +104,14 @@ const twoAt = 64
 
 // looks looks at the names, in the directory where the cursor is.
 func (s *scan) looks(names []string) ([]looked, error) {
-	looks := make([]looked, len(names))
+	s.lookBuffer = slices.Grow(s.lookBuffer[:0], len(names))
+	looks := s.lookBuffer[:len(names)]
 	dir := s.cursor.Here()
 	some := func(from, to int) {
-		for i := from; i < to && (i%1024 != 0 || s.ctx.Err() == nil); i++ {
+		for i := from; i < to; i++ {
+			if i%1024 == 0 && s.ctx.Err() != nil {
+				return
+			}
 			looks[i].stat, looks[i].err = dir.Stat(names[i])
 		}
 	}
@@ -97,32 +128,18 @@ func (s *scan) looks(names []string) ([]looked, error) {
 	return looks, s.ctx.Err()
 }
 
-// child is a directory that is still to be entered.
-type child struct {
-	name string
-	stat descent.Stat
-	old  slot
-}
-
 // entries looks after all names but for directories, which it gives. What is remembered
-// of names that are not among them is kept, or forgotten if they are all there are.
-func (s *scan) entries(p *place, names []string, looks []looked, complete bool) ([]child, error) {
+// of names that are not among them is kept.
+func (s *scan) entries(p *place, names []string, looks []looked) ([]child, error) {
 	var directories []child
 	files, subs := p.old.files, p.old.subs
-	unnamed := func(old slot) {
-		if complete {
-			s.gone(p, old)
-		} else {
-			s.keep(old)
-		}
-	}
 	pass := func(until func(name string) bool) {
 		for len(files) > 0 && until(files[0].name) {
-			unnamed(slot{file: &files[0]})
+			s.keep(slot{file: &files[0]})
 			files = files[1:]
 		}
 		for len(subs) > 0 && until(subs[0].name) {
-			unnamed(slot{folder: subs[0]})
+			s.keep(slot{folder: subs[0]})
 			subs = subs[1:]
 		}
 	}
@@ -216,134 +233,4 @@ func (s *scan) recordFolder(p *place, after *folder) {
 		seen.Kind, fresh.Directory = seenOf(p.stat).Kind, s.request.Root.Mode
 	}
 	s.record(p.path, fresh.Entry(seen, p.above))
-}
-
-// descend scans the directory at an entry of p, where the cursor is and will be again.
-func (s *scan) descend(p *place, d child, sc *scope) (slot, error) {
-	path := join(p.path, d.name)
-	for range attempts {
-		m := s.mark()
-		became, err := s.visit(p, d, path, sc)
-		if err == nil {
-			return became, nil
-		}
-		if !errors.Is(err, ErrMoved) && !errors.Is(err, errTorn) && !errors.Is(err, errUnreadable) {
-			return slot{}, err
-		}
-		s.rollback(m)
-		if err := s.back(p); err != nil {
-			return slot{}, err
-		}
-		if errors.Is(err, errUnreadable) {
-			return s.hidden(p, d.name, directoryStat(d.stat), Unreadable, d.old), nil
-		}
-		stat, err := s.cursor.Here().Stat(d.name)
-		if err != nil || !stat.Directory {
-			return s.entry(p, d.name, stat, err, d.old)
-		}
-		d.stat = stat
-	}
-	s.waiting = append(s.waiting, path)
-	return d.old, nil
-}
-
-// back brings the cursor to p from wherever it was lost. ErrMoved says that p itself is
-// no longer where it was.
-func (s *scan) back(p *place) error {
-	here, err := s.cursor.Go(p.path)
-	if err != nil {
-		// The way it knew is of no use any more.
-		s.cursor.Forget()
-		here, err = s.cursor.Go(p.path)
-	}
-	if descent.Vanished(err) || errors.Is(err, descent.ErrMount) {
-		return ErrMoved
-	}
-	if err != nil {
-		return err
-	}
-	self, err := here.Self()
-	if err == nil && self.Inode != p.stat.Inode {
-		return ErrMoved
-	}
-	return err
-}
-
-// visit is one attempt of descend. After an error the cursor is anywhere.
-func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
-	if d.old.folder == nil || d.old.folder.count == 0 {
-		if s.isOwn(d.name) {
-			return slot{}, nil
-		}
-		if p.level.Ignored(d.name, true).Ignored() {
-			s.forget(path, d.old)
-			return slot{}, nil
-		}
-	}
-	s.findDirectory(p, d, path)
-	switch {
-	case d.stat.Mount:
-		return s.hidden(p, d.name, directoryStat(d.stat), Mount, d.old), nil
-	case d.old.folder == nil && s.unfit(d.name, object.Directory):
-		return s.hidden(p, d.name, directoryStat(d.stat), Name, d.old), nil
-	}
-	if d.old.file != nil {
-		s.forget(path, slot{file: d.old.file})
-	}
-	after, err := s.inside(p, d, path, sc)
-	if errors.Is(err, descent.ErrMount) {
-		return s.hidden(p, d.name, directoryStat(d.stat), Mount, slot{folder: d.old.folder}), nil
-	}
-	return slot{folder: after}, err
-}
-
-// inside enters the directory, scans it and comes back.
-func (s *scan) inside(p *place, d child, path string, sc *scope) (*folder, error) {
-	if err := s.cursor.Enter(d.name); err != nil {
-		return nil, enterError(err)
-	}
-	if self, err := s.cursor.Here().Self(); err != nil || self.Inode != d.stat.Inode {
-		return nil, errors.Join(ErrMoved, err)
-	}
-	c := &place{path: path, name: d.name, stat: directoryStat(d.stat), old: d.old.folder, seen: p.seen.sub(d.name)}
-	if c.old == nil {
-		c.old = &folder{}
-	}
-	c.above, c.aboveChanged, c.rules = seenOf(p.stat), p.ownerChanged(), p.rules
-	if err := s.level(p, c); err != nil {
-		return nil, err
-	}
-	after, err := s.directory(c, sc)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cursor.Still(); err != nil {
-		return nil, err
-	}
-	return after, s.cursor.Up()
-}
-
-// level gives the directory c in p its ignore rules.
-func (s *scan) level(p, c *place) error {
-	if p.level.Ignored(c.name, true).Ignored() {
-		c.level = p.level.Enter(c.name, noPatterns())
-		return nil
-	}
-	own, err := s.rules(c)
-	if err != nil {
-		return err
-	}
-	c.level = p.level.Enter(c.name, own)
-	return nil
-}
-
-// enterError is readError for a directory.
-func enterError(err error) error {
-	switch {
-	case errors.Is(err, descent.ErrMount):
-		return descent.ErrMount
-	case descent.Vanished(err):
-		return fmt.Errorf("%w: %w", ErrMoved, err)
-	}
-	return readError("enter", err)
 }

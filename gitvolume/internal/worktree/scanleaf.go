@@ -8,12 +8,9 @@ import (
 
 	"liken.sh/csicommon/descent"
 	"liken.sh/gitvolume/internal/history"
-	"liken.sh/gitvolume/internal/ignore"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
 )
-
-func noPatterns() ignore.Patterns { return ignore.Patterns{} }
 
 // leaf is what becomes of an entry of p that is there and no directory.
 func (s *scan) leaf(p *place, name string, seen descent.Stat, old slot) (slot, error) {

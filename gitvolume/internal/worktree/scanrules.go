@@ -18,8 +18,8 @@ const maxRules = 512 << 10
 // file, or cannot be read, counts as absent, as with git.
 func (s *scan) rules(p *place) (ignore.Patterns, error) {
 	dir := s.cursor.Here()
-	stat, err := dir.Stat(ignoreFile)
-	if err != nil || !StatOf(stat).isRegular() || stat.Mount {
+	stat, is := regularAt(dir, ignoreFile)
+	if !is {
 		return ignore.Patterns{}, nil
 	}
 	if stat.Size > int64(maxRules-p.rules) {
@@ -37,6 +37,12 @@ func (s *scan) rules(p *place) (ignore.Patterns, error) {
 	}
 	p.rules += len(content)
 	return ignore.Parse(content), nil
+}
+
+// regularAt looks at name if it is a regular file of the tree.
+func regularAt(dir *descent.Directory, name string) (descent.Stat, bool) {
+	stat, err := dir.Stat(name)
+	return stat, err == nil && StatOf(stat).isRegular() && !stat.Mount
 }
 
 // small reads a whole file that has not more than maxRules bytes.

@@ -41,9 +41,10 @@ func newScope(paths, subtrees []string) (*scope, error) {
 // add adds the path, and all below it if that is said.
 func (sc *scope) add(path string, all bool) error {
 	at, rest := sc, path
-	if path == "." {
+	switch path {
+	case ".":
 		rest = ""
-	} else if path == "" {
+	case "":
 		return fmt.Errorf("look at %q: %w", path, ErrName)
 	}
 	for rest != "" {

@@ -87,7 +87,6 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 				t.Errorf("waiting: %q", result.Waiting)
 			}
 			v.commit()
-			os.Remove(v.at("torn.new"))
 			if row.name != "becomes a FIFO" {
 				v.wants("calm", "torn")
 				content, err := os.ReadFile(v.at("torn"))
@@ -222,6 +221,41 @@ func TestADirectoryThatNeverRests(t *testing.T) {
 	v.adopt(v.scan(request))
 	if got := v.content(deep + "f"); got != "f1" {
 		t.Errorf("committed %q", got)
+	}
+}
+
+// TestAnIgnoreFileThatNeverRests keeps what it is about from being committed: nobody
+// knows what it says.
+func TestAnIgnoreFileThatNeverRests(t *testing.T) {
+	for _, dir := range []string{".", "d"} {
+		t.Run(dir, func(t *testing.T) {
+			v := newVolume(t)
+			v.write(join(dir, "f"), "1")
+			v.write("calm/f", "1")
+			v.write(join(dir, ".gitignore"), "x")
+			// A lease makes each attempt to read the file fail.
+			file, err := os.OpenFile(v.at(join(dir, ".gitignore")), os.O_RDWR, 0)
+			v.do(err)
+			defer file.Close()
+			if _, err := unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+				t.Skip("no leases here:", err)
+			}
+			result := v.commit()
+			if len(result.Waiting) != 1 || result.Waiting[0] != dir {
+				t.Errorf("waiting for %q", result.Waiting)
+			}
+			if dir == "." {
+				v.wantsChanges(result)
+			} else {
+				v.wantsChanges(result, "calm/f")
+			}
+			_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
+			v.do(err)
+			request := v.request()
+			request.Subtrees = result.Waiting
+			v.adopt(v.scan(request))
+			v.equalsGit()
+		})
 	}
 }
 
