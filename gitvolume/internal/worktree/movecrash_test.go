@@ -221,7 +221,7 @@ func newCrashes(t *testing.T) *crashes {
 }
 
 // mostCrashes is how many points of a move are tried, unless all are asked for.
-const mostCrashes = 90
+const mostCrashes = 60
 
 // TestMoveSurvivesACrash kills the move at each call that changes the disk, and what
 // resumes it at some of them.
