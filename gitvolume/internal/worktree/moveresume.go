@@ -1,0 +1,177 @@
+package worktree
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/descent"
+	"liken.sh/gitvolume/internal/history"
+)
+
+// resume brings the move to its end after a crash.
+func (mv *move) resume() (*Moved, error) {
+	if err := mv.sweep(); err != nil {
+		return nil, err
+	}
+	c, err := mv.check()
+	if err != nil {
+		return nil, err
+	}
+	if err := mv.stage(c.units); err != nil {
+		return nil, err
+	}
+	return mv.finish(c)
+}
+
+// sweep goes through the whole tree, as an application may have moved directories with
+// unfinished files in them, and clears those away.
+func (mv *move) sweep() error {
+	s := sweep{move: mv, made: map[string][]*spot{}}
+	s.index(mv.root)
+	// The root is listed from its beginning.
+	cursor, err := mv.Tree.Cursor()
+	if err != nil {
+		return err
+	}
+	mv.cursor.Close()
+	mv.cursor = cursor
+	if err := s.directory("."); err != nil {
+		return fmt.Errorf("look for unfinished files: %w", err)
+	}
+	return nil
+}
+
+type sweep struct {
+	*move
+	// made is for which spots an unfinished file of that name may have been made.
+	made map[string][]*spot
+}
+
+func (s *sweep) index(at *spot) {
+	for _, child := range at.below {
+		name := s.intent.unfinished(ready, child.name)
+		s.made[name] = append(s.made[name], child)
+		s.index(child)
+	}
+}
+
+// directory sweeps the directory at path, where the cursor is, and leaves it there.
+func (s *sweep) directory(path string) error {
+	names, err := list(s.cursor.Here())
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.ctx.Err(); err != nil {
+			return err
+		}
+		if s.intent.Own(name) {
+			if err := s.clear(path, name); err != nil {
+				return fmt.Errorf("clear away %q: %w", join(path, name), err)
+			}
+			continue
+		}
+		if err := s.entry(path, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sweep) entry(path, name string) error {
+	seen, err := s.cursor.Here().Stat(name)
+	if err != nil && !descent.Vanished(err) {
+		return fmt.Errorf("stat %q: %w", join(path, name), err)
+	}
+	if err != nil || !seen.Directory || seen.Mount {
+		return nil //nolint:nilerr // What vanished has nothing to be cleared away.
+	}
+	err = s.cursor.Enter(name)
+	if descent.Vanished(err) || errors.Is(err, descent.ErrMount) || errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.directory(join(path, name)); err != nil {
+		return err
+	}
+	return s.cursor.Up()
+}
+
+// clear clears one unfinished file away.
+func (s *sweep) clear(path, name string) error {
+	s.touched[path] = true
+	if s.intent.isPartial(name) {
+		return removeOwn(s.ctx, s.cursor, name)
+	}
+	for _, at := range s.made[name] {
+		ours, err := s.holds(at, name)
+		if err != nil {
+			return err
+		}
+		if ours {
+			return removeOwn(s.ctx, s.cursor, name)
+		}
+	}
+	if dir := s.root.find(path); dir != nil {
+		for _, at := range dir.below {
+			if s.intent.unfinished(ready, at.name) == name {
+				return s.restore(path, name, at)
+			}
+		}
+	}
+	return s.keep(path, name) // The application moved it elsewhere.
+}
+
+// holds tells whether all that an unfinished file holds is what one of the commits has at
+// a spot.
+func (s *sweep) holds(at *spot, name string) (bool, error) {
+	for _, side := range []func(*spot) history.Side{fromSide, toSide} {
+		l := s.looker()
+		as := *at
+		as.name = name
+		same, err := l.same(&as, "", side)
+		if err != nil || same {
+			return same, err
+		}
+	}
+	return false, nil
+}
+
+// restore puts back what the application wrote in the moment before the crash, if what
+// was put in its place is still there.
+func (s *sweep) restore(path, name string, at *spot) error {
+	dir := s.cursor.Here()
+	seen, err := dir.Stat(at.name)
+	if descent.Vanished(err) {
+		err := renameNew(dir.Fd(), name, at.name)
+		if errors.Is(err, unix.EEXIST) {
+			return s.keep(path, name)
+		}
+		if descent.Vanished(err) {
+			return nil
+		}
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("stat: %w", err)
+	}
+	l := s.looker()
+	if at.to.Mode == 0 && !at.gaining {
+		return s.keep(path, name) // It was to be removed, and the application wrote it anew.
+	}
+	ours, err := l.same(at, "", toSide)
+	if err != nil {
+		return err
+	}
+	if !ours || seen.Mount {
+		return s.keep(path, name)
+	}
+	if err := exchange(s.cursor.Here().Fd(), name, at.name); err != nil {
+		return err
+	}
+	return removeOwn(s.ctx, s.cursor, name)
+}
