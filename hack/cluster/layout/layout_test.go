@@ -93,3 +93,13 @@ func TestControlRoutesEveryNodesPods(t *testing.T) {
 		}
 	}
 }
+
+// Whoever knows the bridge's address must not lose it with a node.
+func TestBridgeKeepsItsAddress(t *testing.T) {
+	for _, command := range plan(t).OnBoot(Control) {
+		line := strings.Join(command, " ")
+		if strings.Contains(line, "type bridge") && !strings.Contains(line, " address ") {
+			t.Errorf("%q leaves the address to what is plugged in", line)
+		}
+	}
+}

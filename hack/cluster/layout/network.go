@@ -5,6 +5,10 @@ import "fmt"
 const (
 	bridge = "bridge"
 	uplink = "eth0"
+	// bridgeMAC stays. Left alone, a bridge has the lowest address of what is plugged
+	// in, so that nobody reached the control machine for half a minute after a node
+	// was switched off.
+	bridgeMAC = "02:00:00:00:00:01"
 	// HostLink is the only interface the host gets. It is one end of a pair whose
 	// other end belongs to the control machine, so it goes when that machine does.
 	HostLink = "liken0"
@@ -27,7 +31,7 @@ func (c Cluster) OnBoot(machine string) []Command {
 	commands := []Command{
 		{"ip", "link", "set", "lo", "up"},
 		{"ip", "address", "add", fmt.Sprintf("%s/32", c.APIService()), "dev", "lo"},
-		{"ip", "link", "add", bridge, "type", "bridge"},
+		{"ip", "link", "add", bridge, "address", bridgeMAC, "type", "bridge"},
 		{"ip", "address", "add", fmt.Sprintf("%s/24", c.Address(Control)), "dev", bridge},
 		{"ip", "link", "set", bridge, "up"},
 	}
