@@ -130,6 +130,31 @@ func TestACopyMovedUnderItsPodShows(t *testing.T) {
 	}
 }
 
+// The plugin is started while the copy is aside, so it first sees the pod's mount
+// under another path.
+func TestACopyThatWasPutBackIsHeld(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.publish("h1", "1"))
+	aside := filepath.Join(t.TempDir(), "aside")
+	f.must(os.Rename(f.copyPath("h1"), aside))
+	f.restart()
+	if state, err := f.store.State("h1"); err != nil || !state.Deleted {
+		t.Errorf("aside: State = %+v, %v", state, err)
+	}
+	f.must(os.Rename(aside, f.copyPath("h1")))
+	if state, err := f.store.State("h1"); err != nil || state.Deleted || !state.Held {
+		t.Errorf("back: State = %+v, %v", state, err)
+	}
+	if _, err := f.store.SpaceAt("h1", f.target("1")); err != nil {
+		t.Errorf("back: its space: %v", err)
+	}
+	if err := f.publish("h1", "2"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "ns/pod-1") {
+		t.Errorf("%v, want ErrHeld naming ns/pod-1", err)
+	}
+	f.must(f.unpublish("h1", "1"))
+	f.must(f.publish("h1", "2"))
+}
+
 // An administrator may give one copy a disk of its own; that mount in the store
 // holds nothing, and a pod's does.
 func TestACopyOnADiskOfItsOwn(t *testing.T) {

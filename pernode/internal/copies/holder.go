@@ -72,9 +72,28 @@ func (s *Store) mountsOf(volume string) ([]mount.Mount, error) {
 			outside = append(outside, m)
 		}
 	}
+	if len(outside) == 0 {
+		return s.mountOfHold(volume), nil
+	}
 	// In one order: which of them a refusal names is part of its Event.
 	slices.SortFunc(outside, func(a, b mount.Mount) int { return strings.Compare(a.Point, b.Point) })
 	return outside, nil
+}
+
+// mountOfHold is the mount that the volume's hold names, if that shows the copy.
+// The mount table does not find one that it first saw while the copy was moved
+// aside: a plugin that was started then would give the copy, once it is put back,
+// to a second pod.
+func (s *Store) mountOfHold(volume string) []mount.Mount {
+	hold, readable := s.Hold(volume)
+	if !readable {
+		return nil
+	}
+	m, shown := s.config.Mounts.Shows(hold.Target, s.copies, volume)
+	if !shown {
+		return nil
+	}
+	return []mount.Mount{m}
 }
 
 // heldError names the holder: by its hold if that tells the truth about one of
