@@ -10,12 +10,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/csitest/mountns"
 )
 
 // containerRoot is a real v2 group with controllers and a process, as a container
 // has it for its root. The kernel may have given all controllers to v1.
 func containerRoot(t *testing.T) (root string, process int) {
 	t.Helper()
+	mountns.Require(t)
 	if os.Geteuid() != 0 {
 		t.Skip("control groups need root")
 	}
