@@ -61,7 +61,7 @@ type FetchesSettings struct {
 // at a time; what does not fit that waits in the order in which it came.
 type Fetches struct {
 	settings FetchesSettings
-	ctx      context.Context //nolint:containedctx // Fetches outlive the calls that ask for them.
+	ctx      context.Context // Fetches outlive the calls that ask for them.
 	stop     context.CancelFunc
 	workers  sync.WaitGroup
 

@@ -44,6 +44,7 @@ func TestUnreachable(t *testing.T) {
 		{"http, neither accepts nor refuses", "http://" + gittest.Full(t) + "/r", ErrStalled},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCommand(t, quickStall)
 			_, err := c.List(t.Context(), at(t, row.url), "main")
 			wantError(t, err, row.want)
@@ -118,6 +119,7 @@ func TestHTTPAnswers(t *testing.T) {
 		{name: "an endless redirect", answer: endless, want: ErrFailed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			b := gittest.NewBare(t)
 			remote := httpRemote(t, b, gittest.HTTPOptions{Around: around(row.answer)})
 			_, err := newCommand(t).List(t.Context(), remote, "main")
@@ -154,6 +156,7 @@ func TestPushRefusedByHTTP(t *testing.T) {
 		{"everything is 503", always(503), is(ErrUnreachable)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			b := gittest.NewBare(t)
 			p := newPushing(t, newCommand(t), b, httpRemote(t, b, gittest.HTTPOptions{User: "git", Around: around(row.answer)}))
 			p.b.Grow("main", "f", "0")
@@ -281,6 +284,7 @@ func TestHostileServers(t *testing.T) {
 		}, ErrFailed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCommand(t, func(s *Settings) { s.Stall = 3 * time.Second })
 			store := gittest.NewBare(t)
 			limit := time.Minute
@@ -338,6 +342,7 @@ func TestRefusedAddress(t *testing.T) {
 		"a redirect": elsewhere.URL("/r.git"),
 	} {
 		remote := at(t, url)
+		remote.Session = nil
 		remote.Permit = func(host string, address netip.AddrPort) error {
 			asked = append(asked, fmt.Sprint(host, " ", address))
 			if address.Addr().String() == "127.0.0.2" {
