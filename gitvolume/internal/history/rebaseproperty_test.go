@@ -17,6 +17,7 @@ import (
 // equal and as many commits are left, and where git sees a conflict there is one. There
 // is no list of conflicts beyond git's: there are none.
 func TestRebaseIsGits(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	cases, conflicts, unasked := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
