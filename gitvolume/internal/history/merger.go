@@ -32,7 +32,14 @@ type Conflict struct {
 // Error names the commit and a few of the paths.
 func (c *Conflict) Error() string {
 	const shown = 3
-	return fmt.Sprintf("the commit %s conflicts at %d paths, such as %q", c.Commit, len(c.Paths), c.Paths[:min(shown, len(c.Paths))])
+	switch n := len(c.Paths); {
+	case n == 1:
+		return fmt.Sprintf("the commit %s conflicts at %q", c.Commit, c.Paths[0])
+	case n <= shown:
+		return fmt.Sprintf("the commit %s conflicts at %q", c.Commit, c.Paths)
+	default:
+		return fmt.Sprintf("the commit %s conflicts at %d paths, such as %q", c.Commit, n, c.Paths[:shown])
+	}
 }
 
 // ask has the Merger merge three trees: the objects are made durable first, as another

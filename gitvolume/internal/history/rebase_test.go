@@ -132,6 +132,13 @@ func TestRebaseFails(t *testing.T) {
 	if !errors.As(err, &conflict) || conflict.Commit != tip || len(conflict.Paths) != 1 || conflict.Paths[0] != "a" {
 		t.Errorf("the error is %v, want a conflict of %s at a", err, tip)
 	}
+	for _, row := range []struct{ paths, says string }{
+		{"a", `conflicts at "a"`}, {"a b c", `conflicts at ["a" "b" "c"]`}, {"a b c d", `conflicts at 4 paths, such as ["a" "b" "c"]`},
+	} {
+		if said := (&Conflict{Commit: tip, Paths: strings.Fields(row.paths)}).Error(); !strings.HasSuffix(said, row.says) {
+			t.Errorf("it says %q, want %q", said, row.says)
+		}
+	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.repository.Rebase(gone, w.replay(base, tip, onto)); !errors.Is(err, context.Canceled) {
