@@ -158,6 +158,27 @@ func TestRebaseFails(t *testing.T) {
 	}
 }
 
+// TestRebaseWithFarTooManyAttributes: the volume goes on at its side branch, as after
+// any conflict, and does not fail for ever.
+func TestRebaseWithFarTooManyAttributes(t *testing.T) {
+	w := newWorkshop(t)
+	large := text(strings.Repeat("# nothing\n", maxMergeAttributes/10+1))
+	side := func(a string) leaves { return leaves{"a": text(a), ".gitattributes": large} }
+	base := w.commit(t, side("a"))
+	onto, tip := w.commit(t, side("theirs"), base), w.commit(t, side("ours"), base)
+	_, err := w.repository.Rebase(t.Context(), w.replay(base, tip, onto))
+	var conflict *Conflict
+	if !errors.As(err, &conflict) || conflict.Commit != tip || len(conflict.Paths) != 1 || conflict.Paths[0] != ".gitattributes" || w.merges != 0 {
+		t.Errorf("the error is %v, want a conflict at the attributes; git was asked %d times", err, w.merges)
+	}
+	// Where nothing meets, attributes do not matter.
+	apart := side("a")
+	apart["b"] = text("b")
+	if got, err := w.repository.Rebase(t.Context(), w.replay(base, w.commit(t, apart, base), onto)); err != nil || got.Replayed != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestRebaseLongHistory replays what a node did in weeks without its remote.
 func TestRebaseLongHistory(t *testing.T) {
 	t.Parallel()
