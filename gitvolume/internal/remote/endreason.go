@@ -6,8 +6,8 @@ import "context"
 // are told in words about the work. They are still the same errors to who compares them.
 func endReason(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	switch cause { //nolint:errorlint // Others that wrap these have words of their own.
-	case context.DeadlineExceeded:
+	switch cause {
+	case context.DeadlineExceeded: //nolint:errorlint // Others that wrap these have words of their own.
 		return &reworded{words: "its time is over", err: cause}
 	case context.Canceled:
 		return &reworded{words: "it was called off", err: cause}
