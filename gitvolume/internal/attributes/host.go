@@ -81,7 +81,7 @@ func brokenUserRule(user, scheme string) string {
 		return "has a user that starts with '-': ssh would take it for an option"
 	}
 	if i := strings.IndexAny(user, " '`\"\\$;&<>|(){}[]%"); i >= 0 {
-		return fmt.Sprintf("has a user with a %q", user[i])
+		return fmt.Sprintf("has a user with a %q, which a shell could take for its own; write who logs in, as git in git@host:path", user[i])
 	}
 	return ""
 }

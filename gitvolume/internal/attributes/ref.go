@@ -1,6 +1,7 @@
 package attributes
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,10 +10,9 @@ import (
 
 const (
 	branchPrefix = "refs/heads/"
-	// maxComponent is the longest name of a file: git keeps a ref in a file of its name
-	// and writes it by way of one with ".lock" added.
-	maxComponent = 255
 	lockSuffix   = ".lock"
+	// sha256Digits is how many a SHA-256 object's id has.
+	sha256Digits = 64
 )
 
 // Ref is what a volume follows: a branch, a tag, any full ref, or, read-only, one
@@ -56,12 +56,14 @@ func parseRef(kind Kind, text, handle string) (Ref, error) {
 		return Ref{}, refuse(text, rule)
 	}
 	r := Ref{name: text}
-	if isHexadecimal(text) && (len(text) == 2*object.IDSize || len(text) == 64) {
+	if isHexadecimal(text) && (len(text) == 2*object.IDSize || len(text) == sha256Digits) {
 		commit, err := object.Parse(text)
-		if err != nil {
-			return Ref{}, fmt.Errorf("%w: %w", err, ErrInvalid)
-		}
-		if commit.IsZero() {
+		switch {
+		case errors.Is(err, object.ErrSHA256):
+			return Ref{}, refuse(text, "is the id of a commit in a repository with SHA-256 ids, which are not served; a branch of that name is refs/heads/...")
+		case err != nil:
+			return Ref{}, refuse(text, "is the id of a commit with digits in upper case; write them in lower case, or refs/heads/... for a branch of that name")
+		case commit.IsZero():
 			return Ref{}, refuse(text, "is the id of no commit")
 		}
 		r.commit = commit
@@ -104,15 +106,9 @@ func (r Ref) brokenWriteableRule(handle string) string {
 	if rule := brokenRefRule(side); rule != "" {
 		return fmt.Sprintf("with the volume's handle gives the side branch %s, which %s", quote(side), rule)
 	}
-	for _, name := range []string{branch, side} {
-		components := strings.Split(name, "/")
-		components[len(components)-1] += lockSuffix
-		for _, component := range components {
-			if len(component) > maxComponent {
-				return fmt.Sprintf("is too long: of its side branch %s each part between slashes, and the last with %q added, has at most %d bytes",
-					quote(side), lockSuffix, maxComponent)
-			}
-		}
+	// The branch is a part of it.
+	if err := object.CheckRefLength(side); err != nil {
+		return fmt.Sprintf("with the volume's handle gives the side branch %s: %v", quote(side), err)
 	}
 	return ""
 }

@@ -28,7 +28,7 @@ func brokenTextRule(text string) string {
 func controlByte(text string) string {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c == 0x7f {
-			return fmt.Sprintf("has the control byte 0x%02x at byte %d", c, i+1)
+			return fmt.Sprintf("has the control byte 0x%02x at byte %d; write it on one line, of letters that can be seen", c, i+1)
 		}
 	}
 	return ""
@@ -103,7 +103,7 @@ func parseGit(scheme, rest string, separator byte) (URL, string) {
 	case path == "":
 		return URL{}, "has no path"
 	case path[0] == '-':
-		return URL{}, "has a path that starts with '-': the server could take it for an option"
+		return URL{}, "has a path that starts with '-': the server could take it for an option; write host:./-path"
 	case separator == ':' && looksLikePassword(authority, path):
 		return URL{}, "seems to hold a password (user:password@host:path): credentials belong in a Secret"
 	}

@@ -33,7 +33,7 @@ func gitCommand(t testing.TB, s *Session, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), "git", append(config, args...)...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + empty, "LC_ALL=C",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + empty, "LC_ALL=C", quickRace,
 	}, s.Environment()...)
 	return cmd
 }

@@ -14,6 +14,10 @@ import (
 
 const helperWord = "credential-helper"
 
+// quickRace has helpers that are built with the race detector end at once, and not a
+// second after their work.
+const quickRace = "GORACE=atexit_sleep_ms=0"
+
 // TestMain lets git and ssh run the test binary as the helper, as they do the driver.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == helperWord {
@@ -93,7 +97,7 @@ func sshCommand(t testing.TB, s *Session, server *gittest.SSHD, remote string) *
 	args := append([]string{}, s.SSHOptions()...)
 	args = append(args, "-p", strings.TrimPrefix(hostPort(u), u.Host+":"), u.User+"@"+u.Host, remote)
 	cmd := exec.CommandContext(t.Context(), "ssh", args...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, s.Environment()...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), quickRace}, s.Environment()...)
 	return cmd
 }
 

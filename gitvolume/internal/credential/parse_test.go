@@ -115,7 +115,7 @@ func TestParseRefuses(t *testing.T) {
 		{"NUL", map[string]string{"token": "secret-x\x00"}, "NUL"},
 		{"a colon in the user", map[string]string{"token": "secret-x", "username": "a:b"}, "username"},
 		{"an empty key", map[string]string{"ssh-privatekey": ""}, "no private key"},
-		{"no key", map[string]string{"ssh-privatekey": "secret-x"}, "no private key"},
+		{"no key", map[string]string{"ssh-privatekey": "secret-x"}, "SEC 1 (BEGIN EC PRIVATE KEY)"},
 		{"a public key", map[string]string{"ssh-privatekey": key.Authorized}, "public key"},
 		{"PuTTY", map[string]string{"ssh-privatekey": "PuTTY-User-Key-File-3: ssh-ed25519\nsecret-x"}, "PuTTY"},
 		{"OpenSSH with a passphrase", map[string]string{"ssh-privatekey": string(pem.EncodeToMemory(locked))}, "passphrase"},

@@ -16,7 +16,7 @@ var (
 	errPassphrase = errors.New("the key is protected by a passphrase, which nobody is there to type; " +
 		"store it without one (ssh-keygen -p)")
 	errNoKey = errors.New("it holds no private key; want one of OpenSSH (BEGIN OPENSSH PRIVATE KEY), " +
-		"PKCS#8 (BEGIN PRIVATE KEY) or PKCS#1 (BEGIN RSA PRIVATE KEY)")
+		"PKCS#8 (BEGIN PRIVATE KEY), PKCS#1 (BEGIN RSA PRIVATE KEY) or SEC 1 (BEGIN EC PRIVATE KEY)")
 	errPublicKey = errors.New("it holds a public key; the private one is wanted")
 	errPuTTY     = errors.New("it is a key of PuTTY; export it in OpenSSH's format")
 	errKeyType   = errors.New("its type is not served; want RSA, ECDSA or Ed25519")

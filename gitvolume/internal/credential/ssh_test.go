@@ -65,6 +65,7 @@ func connectOften(t *testing.T, s *Session, server *gittest.SSHD) (succeeded int
 // C44: a host is known by one of its keys, or by no name that can be read, next to
 // another host and lines of every kind.
 func TestKnownHostsOfSeveralHosts(t *testing.T) {
+	t.Parallel()
 	client := gittest.NewKey(t, "ed25519")
 	keys := func() []gittest.Key {
 		return []gittest.Key{gittest.NewKey(t, "rsa"), gittest.NewKey(t, "ed25519"), gittest.NewKey(t, "ecdsa")}
@@ -87,6 +88,7 @@ func TestKnownHostsOfSeveralHosts(t *testing.T) {
 
 // C44: servers that take RSA keys with SHA-2 alone, and keys in every format.
 func TestKeysAndAlgorithms(t *testing.T) {
+	t.Parallel()
 	hostKeys := []gittest.Key{gittest.NewKey(t, "rsa"), gittest.NewKey(t, "ed25519")}
 	for _, row := range []struct {
 		keyType string
@@ -116,6 +118,7 @@ func TestKeysAndAlgorithms(t *testing.T) {
 
 // C44: a host key that is wrong, revoked or unknown is never accepted.
 func TestHostKeysThatAreNotTrusted(t *testing.T) {
+	t.Parallel()
 	client, other := gittest.NewKey(t, "ed25519"), gittest.NewKey(t, "ed25519")
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{client.Authorized}})
 	fingerprint := ssh.FingerprintSHA256(server.HostKeys[0].Public)
@@ -157,6 +160,7 @@ func TestHostKeysThatAreNotTrusted(t *testing.T) {
 }
 
 func TestHostCertificate(t *testing.T) {
+	t.Parallel()
 	client, host, authority := gittest.NewKey(t, "ed25519"), gittest.NewKey(t, "ed25519"), gittest.NewKey(t, "rsa")
 	signer, err := ssh.NewSignerFromSigner(authority.Private)
 	if err != nil {
@@ -253,7 +257,7 @@ func TestNameReachedAtACheckedAddress(t *testing.T) {
 		s := serve(t, mustParse(t, data), fmt.Sprintf("ssh://%s@forge.example:%d/r", server.User, server.Port), hosts)
 		args := append([]string{"-o", "HostName=127.0.0.1", "-o", "HostKeyAlias=" + name}, s.SSHOptions()...)
 		cmd := exec.CommandContext(t.Context(), "ssh", append(args, "-p", strconv.Itoa(server.Port), server.User+"@forge.example", "true")...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), quickRace}
 		if output, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v, %s, %s", what, err, output, s.Explanation())
 		}

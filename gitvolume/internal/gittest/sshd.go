@@ -48,13 +48,17 @@ type SSHD struct {
 }
 
 // StartSSHD starts an sshd of the machine's OpenSSH and waits until it greets. It
-// works as root and as an ordinary user; where there is no sshd the test is skipped.
+// works as root and as an ordinary user; where there is no sshd, or the user's shell runs
+// no commands, the test is skipped.
 func StartSSHD(t testing.TB, options SSHDOptions) *SSHD {
 	t.Helper()
 	program := sshdProgram(t)
 	me, err := user.Current()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if shell := shellOf(t, me.Uid); shell == "nologin" || shell == "false" {
+		t.Skipf("sshd runs what is asked of it in the shell of the user %s, which is %s and runs nothing", me.Username, shell)
 	}
 	if options.Address == "" {
 		options.Address = "127.0.0.1"
@@ -215,6 +219,21 @@ func sshdProgram(t testing.TB) string {
 		}
 	}
 	return program
+}
+
+// shellOf is the name of the program that is a user's shell; empty if that is not known.
+func shellOf(t testing.TB, uid string) string {
+	t.Helper()
+	users, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(users)) {
+		if fields := strings.Split(strings.TrimSpace(line), ":"); len(fields) == 7 && fields[2] == uid {
+			return filepath.Base(fields[6])
+		}
+	}
+	return ""
 }
 
 func freePort(t testing.TB, address string) int {

@@ -48,6 +48,7 @@ func moduleFiles() []string {
 
 // TestModulesAgainstGit has to refuse what git fsck refuses, and no more.
 func TestModulesAgainstGit(t *testing.T) {
+	t.Parallel()
 	againstGit(t, ".gitmodules", moduleFiles())
 }
 

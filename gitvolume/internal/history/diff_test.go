@@ -15,6 +15,7 @@ import (
 
 // TestDiffAgainstGit compares two random trees.
 func TestDiffAgainstGit(t *testing.T) {
+	t.Parallel()
 	r, peer := newRepository(t)
 	names := rapid.SampledFrom([]string{"a", "a.b", "a0", "b", "\xff", "c\nd"})
 	rapid.Check(t, func(t *rapid.T) {

@@ -18,6 +18,7 @@ import (
 // TestEditAgainstGit makes random changes to random trees, and has git make them to
 // its index: the trees have to have the same ids, so the same bytes (C24).
 func TestEditAgainstGit(t *testing.T) {
+	t.Parallel()
 	r, peer := newRepository(t)
 	names := rapid.SampledFrom([]string{"config", "config.txt", "config0", "config-x", "config ", "a", "A", "-rf", "nl\nx", "\xff\xfe", "q\"u'o", strings.Repeat("n", 255)})
 	modes := []object.Mode{object.Regular, object.Executable, object.Symlink, object.Submodule}

@@ -54,9 +54,14 @@ func (m *merging) tree(base, ours, theirs object.ID, depth int) (object.ID, erro
 	if m.read++; depth > maxDepth || m.read > maxDifferences {
 		return object.ID{}, fmt.Errorf("compare %d directories, of which one lies %d deep: %w", m.read, depth, ErrTooLarge)
 	}
-	var merged []node
+	have, err := m.trees.nodes(ours)
+	if err != nil {
+		return object.ID{}, fmt.Errorf("merge a directory: %w", err)
+	}
+	// Mostly as many, and a few new ones.
+	merged := make([]node, 0, len(have)+16)
 	changed := false
-	err := m.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
+	err = m.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
 		result, err := m.entry(base, ours, theirs, depth)
 		if err != nil {
 			return err
@@ -75,7 +80,7 @@ func (m *merging) tree(base, ours, theirs object.ID, depth int) (object.ID, erro
 	case len(merged) == 0:
 		return object.ID{}, nil
 	}
-	id, err := m.repository.putTree(slices.Clone(merged))
+	id, err := m.repository.putTree(merged)
 	if err == nil {
 		m.trees.remember(id, merged)
 	}

@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 
 	"liken.sh/gitvolume/internal/object"
@@ -11,7 +10,16 @@ const (
 	attributesFile = ".gitattributes"
 	// maxMergeAttributes bounds what all attributes files of a merge hold together.
 	maxMergeAttributes = 16 << 20
+	// ignoredAttributes is the size from which git passes over one: 100 MiB.
+	ignoredAttributes = 100 << 20
 )
+
+// tooManyAttributes says that a merge's attributes are beyond the bound.
+type tooManyAttributes struct{ path string }
+
+func (t *tooManyAttributes) Error() string {
+	return fmt.Sprintf("with %q the attributes of the merge have more than %d bytes", t.path, maxMergeAttributes)
+}
 
 // attributes are the .gitattributes files, by path, that say how git merges what differs
 // between the trees: those of our tree, as it would stand in the work tree in which git
@@ -27,8 +35,9 @@ func (m *merging) attributes(base, ours, theirs object.ID) (map[string][]byte, e
 // attributing collects attributes files.
 type attributing struct {
 	*merging
-	files        map[string][]byte
-	size, looked int
+	files  map[string][]byte
+	size   int64
+	looked int
 }
 
 // directory looks at a directory in which something changed.
@@ -55,16 +64,20 @@ func (a *attributing) add(path string, blob object.ID) error {
 	if possible := CheckPath(path) == nil; !possible {
 		return nil
 	}
-	content, err := a.repository.Content(blob)
+	_, size, err := a.repository.header(blob)
 	switch {
-	case errors.Is(err, ErrTooLarge):
-		return nil // Git passes over one of 100 MiB.
 	case err != nil:
+		return fmt.Errorf("look at %q: %w", path, err)
+	case size >= ignoredAttributes:
+		return nil
+	case a.size+size > maxMergeAttributes:
+		return &tooManyAttributes{path}
+	}
+	content, err := a.repository.Content(blob)
+	if err != nil {
 		return fmt.Errorf("read %q: %w", path, err)
 	}
-	if a.size += len(content); a.size > maxMergeAttributes {
-		return fmt.Errorf("read attributes of more than %d bytes: %w", maxMergeAttributes, ErrTooLarge)
-	}
+	a.size += size
 	a.files[path] = content
 	return nil
 }

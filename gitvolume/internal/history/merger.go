@@ -21,24 +21,38 @@ type Merger interface {
 	MergeTrees(ctx context.Context, ours, theirs object.ID, attributes map[string][]byte) (tree object.ID, conflicts []string, err error)
 }
 
-// Conflict is the error of a rebase that git would not have finished either.
+// Conflict is the error of a rebase that git would not have finished either, or that
+// nobody is asked about: changes meet, and what the attributes files say about their
+// merge has more than 16 MiB. The volume then goes on as after any other conflict.
 type Conflict struct {
 	// Commit is the commit that could not be replayed.
 	Commit object.ID
-	// Paths are where it conflicts, as the Merger names them.
+	// Paths are where it conflicts, as the Merger names them, or the attributes file
+	// with which they are too much.
 	Paths []string
 }
 
 // Error names the commit and a few of the paths.
 func (c *Conflict) Error() string {
 	const shown = 3
-	return fmt.Sprintf("the commit %s conflicts at %d paths, such as %q", c.Commit, len(c.Paths), c.Paths[:min(shown, len(c.Paths))])
+	switch n := len(c.Paths); {
+	case n == 1:
+		return fmt.Sprintf("the commit %s conflicts at %q", c.Commit, c.Paths[0])
+	case n <= shown:
+		return fmt.Sprintf("the commit %s conflicts at %q", c.Commit, c.Paths)
+	default:
+		return fmt.Sprintf("the commit %s conflicts at %d paths, such as %q", c.Commit, n, c.Paths[:shown])
+	}
 }
 
 // ask has the Merger merge three trees: the objects are made durable first, as another
 // process has to read them.
 func (m *merging) ask(ctx context.Context, base, ours, theirs object.ID) (object.ID, []string, error) {
 	attributes, err := m.attributes(base, ours, theirs)
+	var many *tooManyAttributes
+	if errors.As(err, &many) {
+		return object.ID{}, []string{many.path}, nil
+	}
 	if err != nil {
 		return object.ID{}, nil, fmt.Errorf("find the attributes: %w", err)
 	}

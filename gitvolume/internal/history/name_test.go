@@ -48,6 +48,7 @@ func lookalikes() []string {
 // TestNamesAgainstGit asks git fsck, as a server does, about a tree with each name, as
 // each kind of entry.
 func TestNamesAgainstGit(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []object.Mode{object.Regular, object.Executable, object.Symlink, object.Directory, object.Submodule} {
 		t.Run(mode.String(), func(t *testing.T) {
 			r, peer := newRepository(t)

@@ -132,6 +132,13 @@ func TestRebaseFails(t *testing.T) {
 	if !errors.As(err, &conflict) || conflict.Commit != tip || len(conflict.Paths) != 1 || conflict.Paths[0] != "a" {
 		t.Errorf("the error is %v, want a conflict of %s at a", err, tip)
 	}
+	for _, row := range []struct{ paths, says string }{
+		{"a", `conflicts at "a"`}, {"a b c", `conflicts at ["a" "b" "c"]`}, {"a b c d", `conflicts at 4 paths, such as ["a" "b" "c"]`},
+	} {
+		if said := (&Conflict{Commit: tip, Paths: strings.Fields(row.paths)}).Error(); !strings.HasSuffix(said, row.says) {
+			t.Errorf("it says %q, want %q", said, row.says)
+		}
+	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := w.repository.Rebase(gone, w.replay(base, tip, onto)); !errors.Is(err, context.Canceled) {
@@ -151,9 +158,34 @@ func TestRebaseFails(t *testing.T) {
 	}
 }
 
+// TestRebaseWithFarTooManyAttributes: the volume goes on at its side branch, as after
+// any conflict, and does not fail for ever.
+func TestRebaseWithFarTooManyAttributes(t *testing.T) {
+	w := newWorkshop(t)
+	large := text(strings.Repeat("# nothing\n", maxMergeAttributes/10+1))
+	side := func(a string) leaves { return leaves{"a": text(a), ".gitattributes": large} }
+	base := w.commit(t, side("a"))
+	onto, tip := w.commit(t, side("theirs"), base), w.commit(t, side("ours"), base)
+	_, err := w.repository.Rebase(t.Context(), w.replay(base, tip, onto))
+	var conflict *Conflict
+	if !errors.As(err, &conflict) || conflict.Commit != tip || len(conflict.Paths) != 1 || conflict.Paths[0] != ".gitattributes" || w.merges != 0 {
+		t.Errorf("the error is %v, want a conflict at the attributes; git was asked %d times", err, w.merges)
+	}
+	// Where nothing meets, attributes do not matter.
+	apart := side("a")
+	apart["b"] = text("b")
+	if got, err := w.repository.Rebase(t.Context(), w.replay(base, w.commit(t, apart, base), onto)); err != nil || got.Replayed != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TestRebaseLongHistory replays what a node did in weeks without its remote.
 func TestRebaseLongHistory(t *testing.T) {
-	const commits = 1000
+	t.Parallel()
+	commits := 1000
+	if raced {
+		commits = 300
+	}
 	w := newWorkshop(t)
 	tree := leaves{}
 	for i := range 2000 {
@@ -191,7 +223,7 @@ func TestRebaseLongHistory(t *testing.T) {
 		t.Fatalf("%+v, %v, git was asked %d times", got, err, w.merges)
 	}
 	t.Logf("%d commits in %s", commits, time.Since(start))
-	for path, want := range map[string]string{"d19/f00": "999", "d10/f00": "990", "d29/f01": "19", "d39/f49": "x"} {
+	for path, want := range map[string]string{"d19/f00": fmt.Sprint(commits - 1), "d10/f00": fmt.Sprint(commits - 10), "d29/f01": "19", "d39/f49": "x"} {
 		if got := w.list(t, got.Tip)[path].content; got != want {
 			t.Errorf("%s is %q, want %q", path, got, want)
 		}

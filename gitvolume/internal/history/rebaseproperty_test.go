@@ -14,9 +14,10 @@ import (
 )
 
 // TestRebaseIsGits rebases random histories both ways. Where both succeed the trees are
-// equal and as many commits are left, and where git sees a conflict there is one. There
-// is no list of conflicts beyond git's: there are none.
+// equal and as many commits are left, and where git sees a conflict there is one. The
+// driver has no conflicts beyond git's but those of far too many attributes.
 func TestRebaseIsGits(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	cases, conflicts, unasked := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -39,6 +39,7 @@ func numbers(replaced ...string) string {
 
 // TestRebase replays what has gone wrong elsewhere, with git's own result beside it.
 func TestRebase(t *testing.T) {
+	t.Parallel()
 	w := newWorkshop(t)
 	for name, row := range rebasings() {
 		t.Run(name, func(t *testing.T) { checkRebase(t, w, row) })

@@ -172,22 +172,10 @@ func unusable(err error) error {
 	return err
 }
 
-// recordName is a branch's full name as one name in a tree: every byte but letters,
-// digits, ".", "-" and "_" as %XX. So feature and feature/foo are names beside each
-// other, and no branch has the name of another.
+// recordName is the name of a branch's record in the tree.
 func recordName(branch string) (string, error) {
 	if err := CheckRef(branch); err != nil {
 		return "", err
 	}
-	const digits = "0123456789ABCDEF"
-	var name strings.Builder
-	for i := range len(branch) {
-		switch c := branch[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '_':
-			name.WriteByte(c)
-		default:
-			name.Write([]byte{'%', digits[c>>4], digits[c&0xf]})
-		}
-	}
-	return name.String(), nil
+	return object.EscapeRef(branch), nil
 }

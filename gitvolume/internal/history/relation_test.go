@@ -45,6 +45,7 @@ func TestBackwards(t *testing.T) {
 
 // TestRelationsAgainstGit draws histories with merges and dates in any order.
 func TestRelationsAgainstGit(t *testing.T) {
+	t.Parallel()
 	r, peer := newRepository(t)
 	rapid.Check(t, func(t *rapid.T) {
 		var commits []object.ID

@@ -17,10 +17,10 @@ import (
 // grow with their number, of libgit2's objects neither.
 func TestLeaks(t *testing.T) {
 	r, peer := newRepository(t)
-	const warm, flushEach = 2_100, 150
-	commits := 10_000
+	// Both are more packs than after which the repository is opened again.
+	commits, warm, flushEach, repackEach := 10_000, 2_100, 150, 3_000
 	if raced {
-		commits = 3_000
+		commits, warm, flushEach, repackEach = 1_500, 600, 20, 1_000
 	}
 	tree, tip, named := object.ID{}, object.ID{}, object.ID{}
 	var memory int64
@@ -39,7 +39,7 @@ func TestLeaks(t *testing.T) {
 		named = tip
 		_ = must(r.Refs("refs/"))
 		_ = must(r.Diff(object.ID{}, tree))
-		if n%3000 == 0 { // As the driver has git do.
+		if n%repackEach == 0 { // As the driver has git do.
 			peer.run("repack", "-q", "-d", "--geometric=2")
 		}
 		if n == warm {

@@ -176,10 +176,10 @@ func (n node) byteAt(i int) byte {
 	return 0
 }
 
-// putTree writes a directory of these entries, which it sorts.
+// putTree writes a directory of these entries, which may be in any order and stay in it.
 func (r *Repository) putTree(nodes []node) (object.ID, error) {
 	if !slices.IsSortedFunc(nodes, compareNodes) {
-		slices.SortFunc(nodes, compareNodes)
+		nodes = slices.SortedFunc(slices.Values(nodes), compareNodes)
 	}
 	size := 0
 	for _, n := range nodes {

@@ -1,6 +1,6 @@
-// Package object names what a git repository holds: the id of an object and the
-// mode of a tree's entry, as the packages that work on objects and those that move
-// them over the wire both write them.
+// Package object names what a git repository holds: the id of an object, the mode of
+// a tree's entry and how long a ref's name may be, as the packages that work on objects
+// and those that move them over the wire both write them.
 //
 // It must never read a repository: whether an object exists is not its concern.
 package object

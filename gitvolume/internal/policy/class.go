@@ -7,8 +7,8 @@ import (
 
 // Why a class does not arm a volume, besides ErrInvalid.
 var (
-	ErrForeign = errors.New("the class is another driver's")
-	ErrPaused  = errors.New("the class pauses the volume (" + parameterArmed + "=false)")
+	ErrForeign = errors.New("it is another driver's")
+	ErrPaused  = errors.New("it pauses the volume (" + parameterArmed + "=false)")
 )
 
 // Class is what a VolumeAttributesClass says.

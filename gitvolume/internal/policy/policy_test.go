@@ -132,6 +132,9 @@ func TestArm(t *testing.T) {
 		if !errors.Is(err, row.want) || (err == nil) != (row.want == nil) {
 			t.Errorf("%+v: %v", row.class, err)
 		}
+		if err != nil && strings.Count(err.Error(), "class") != 1 {
+			t.Errorf("%+v: it does not say once that it is about a class: %v", row.class, err)
+		}
 		if wantQuiesce := row.want == nil || errors.Is(row.want, ErrPaused); wantQuiesce != (p.Quiesce != 0) {
 			t.Errorf("%+v: with %v comes %+v", row.class, err, p)
 		}

@@ -115,7 +115,7 @@ func (c *Command) prepare() error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
 		}
-		if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // A directory needs its x bit.
+		if err := os.Chmod(dir, 0o700); err != nil { // A directory needs its x bit.
 			return err
 		}
 	}

@@ -28,17 +28,18 @@ func TestListAndResolve(t *testing.T) {
 		b.SetRef("refs/heads/deadbeef", main)
 		b.SetRef("refs/heads/feature/x/y", main)
 		b.SetRef("refs/heads/"+main, release)
+		b.SetRef("refs/heads/"+strings.ToUpper(main)[:39], release)
 		b.SetRef("refs/heads/--upload-pack=id", main)
 		b.SetRef("refs/other/x", main)
 		b.Git("tag", "-a", "-m", "m", "v1", main)
 		b.Git("tag", "-a", "-m", "m", "v1t", "v1")
 		names := []string{
-			"release", "refs/tags/release", "20260817", "deadbeef", "feature/x/y", main, tagged, "v1", "v1t",
+			"release", "refs/tags/release", "20260817", "deadbeef", "feature/x/y", main, "refs/heads/" + main, strings.ToUpper(main)[:39], tagged, "v1", "v1t",
 			"--upload-pack=id", "refs/other/x", "x", "elease", "feature/x",
 		}
 		refs, err = c.List(t.Context(), remote, names...)
 		check(t, err)
-		if refs.Head != "refs/heads/main" || refs.Count != 11 {
+		if refs.Head != "refs/heads/main" || refs.Count != 12 {
 			t.Errorf("HEAD is %q, of %d refs", refs.Head, refs.Count)
 		}
 		for _, row := range []struct{ name, full, peeled string }{
@@ -47,7 +48,9 @@ func TestListAndResolve(t *testing.T) {
 			{"20260817", "refs/heads/20260817", main},
 			{"deadbeef", "refs/heads/deadbeef", main},
 			{"feature/x/y", "refs/heads/feature/x/y", main},
-			{main, "refs/heads/" + main, release},
+			{main, "", main},
+			{"refs/heads/" + main, "refs/heads/" + main, release},
+			{strings.ToUpper(main)[:39], "refs/heads/" + strings.ToUpper(main)[:39], release},
 			{tagged, "", tagged},
 			{"v1", "refs/tags/v1", main},
 			{"v1t", "refs/tags/v1t", main},

@@ -14,6 +14,10 @@ const statusForbidden = 403
 // key, be it a large one with a certificate.
 const longestHandshake = 16 << 10
 
+// errWithoutWord is what a server of git's own protocol can do about a repository that it
+// does not have; one that fails does the same.
+var errWithoutWord = errors.New("the server closed the connection without a word, as some do when there is no such repository")
+
 // facts are what is known of a run, by which its failure gets a kind.
 type facts struct {
 	dials, connected int
@@ -57,7 +61,7 @@ func (f facts) kind(remote *Remote, err error) (kind, cause error) {
 		return f.sshKind(), nil
 	case "git":
 		if f.received == 0 {
-			return ErrUnreachable, nil
+			return ErrUnreachable, errWithoutWord
 		}
 	case "file":
 		return ErrNoRepository, nil

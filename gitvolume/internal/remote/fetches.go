@@ -61,7 +61,7 @@ type FetchesSettings struct {
 // at a time; what does not fit that waits in the order in which it came.
 type Fetches struct {
 	settings FetchesSettings
-	ctx      context.Context //nolint:containedctx // Fetches outlive the calls that ask for them.
+	ctx      context.Context // Fetches outlive the calls that ask for them.
 	stop     context.CancelFunc
 	workers  sync.WaitGroup
 
@@ -185,7 +185,7 @@ func (f *Fetches) serve(dir string) {
 
 func (f *Fetches) work(next *fetch) (map[string]Fetched, error) {
 	if f.ctx.Err() != nil {
-		return nil, fmt.Errorf("fetch: %w", context.Cause(f.ctx))
+		return nil, fmt.Errorf("fetch: %w", endReason(f.ctx))
 	}
 	release, err := f.settings.Slots.takeUnless(f.ctx, next.urgent)
 	if err != nil {
@@ -231,9 +231,9 @@ func (f *Fetches) await(ctx context.Context, joined *fetch) (map[string]Fetched,
 	case <-joined.done:
 		return joined.result, joined.err
 	case <-f.ctx.Done():
-		return nil, fmt.Errorf("wait for the fetch: %w", context.Cause(f.ctx))
+		return nil, fmt.Errorf("wait for the fetch: %w", endReason(f.ctx))
 	case <-ctx.Done():
-		return nil, fmt.Errorf("wait for the fetch: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("wait for the fetch: %w", endReason(ctx))
 	case <-late:
 		f.mu.Lock()
 		defer f.mu.Unlock()

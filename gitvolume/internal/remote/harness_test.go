@@ -50,8 +50,20 @@ func at(t testing.TB, text string) Remote {
 	t.Helper()
 	url, err := attributes.ParseURL(text)
 	check(t, err)
-	return Remote{URL: url}
+	return Remote{URL: url, Session: quickly{}}
 }
+
+// quick has helpers that are built with the race detector end at once, and not a second
+// after their work.
+const quick = "GORACE=atexit_sleep_ms=0"
+
+// quickly is a Session without a credential.
+type quickly struct{}
+
+func (quickly) Environment() []string  { return []string{quick} }
+func (quickly) GitConfig() [][2]string { return nil }
+func (quickly) SSHOptions() []string   { return nil }
+func (quickly) Refused() bool          { return false }
 
 // lend has the remote asked with the credential of a Secret.
 func lend(t testing.TB, text string, secret map[string]string) Remote {
@@ -63,12 +75,11 @@ func lend(t testing.TB, text string, secret map[string]string) Remote {
 	return remote
 }
 
-// quickSession has helpers that are built with the race detector end at once, and not a
-// second after their work.
+// quickSession is a Session with a credential.
 type quickSession struct{ *credential.Session }
 
 func (q quickSession) Environment() []string {
-	return append(slices.Clone(q.Session.Environment()), "GORACE=atexit_sleep_ms=0")
+	return append(slices.Clone(q.Session.Environment()), quick)
 }
 
 func serve(t testing.TB, c *credential.Credential, url attributes.URL) Session {
@@ -172,6 +183,7 @@ func on(t *testing.T, kinds map[string]func(testing.TB, *gittest.Bare) Remote, t
 	t.Helper()
 	for name, start := range kinds {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			b := gittest.NewBare(t)
 			test(t, newCommand(t), b, start(t, b))
 		})

@@ -36,6 +36,7 @@ func TestUnreachable(t *testing.T) {
 		{"http, hangs up", "http://" + hangUp.Address + "/r", ErrUnreachable},
 		{"https, hangs up", "https://" + hangUp.Address + "/r", ErrUnreachable},
 		{"git, hangs up", "git://" + hangUp.Address + "/r", ErrUnreachable},
+		{"git, hangs up without a word", "git://" + hangUp.Address + "/r", errWithoutWord},
 		{"ssh, greets and hangs up", "ssh://git@" + greets.Address + "/r", ErrUnreachable},
 		{"ssh, silent", "ssh://git@" + gittest.Silent(t).Address + "/r", ErrStalled},
 		{"http, silent", "http://" + gittest.Silent(t).Address + "/r", ErrStalled},
@@ -44,6 +45,7 @@ func TestUnreachable(t *testing.T) {
 		{"http, neither accepts nor refuses", "http://" + gittest.Full(t) + "/r", ErrStalled},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCommand(t, quickStall)
 			_, err := c.List(t.Context(), at(t, row.url), "main")
 			wantError(t, err, row.want)
@@ -118,13 +120,14 @@ func TestHTTPAnswers(t *testing.T) {
 		{name: "an endless redirect", answer: endless, want: ErrFailed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			b := gittest.NewBare(t)
 			remote := httpRemote(t, b, gittest.HTTPOptions{Around: around(row.answer)})
 			_, err := newCommand(t).List(t.Context(), remote, "main")
 			wantError(t, err, row.want)
 			var failure *Failure
-			if !errors.As(err, &failure) || failure.After != row.after {
-				t.Errorf("%+v, want a wait of %s", failure, row.after)
+			if !errors.As(err, &failure) || failure.After != row.after || !strings.Contains(err.Error(), "run git ls-remote: ") {
+				t.Errorf("%v, want a wait of %s", err, row.after)
 			}
 		})
 	}
@@ -154,6 +157,7 @@ func TestPushRefusedByHTTP(t *testing.T) {
 		{"everything is 503", always(503), is(ErrUnreachable)},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			b := gittest.NewBare(t)
 			p := newPushing(t, newCommand(t), b, httpRemote(t, b, gittest.HTTPOptions{User: "git", Around: around(row.answer)}))
 			p.b.Grow("main", "f", "0")
@@ -281,6 +285,7 @@ func TestHostileServers(t *testing.T) {
 		}, ErrFailed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCommand(t, func(s *Settings) { s.Stall = 3 * time.Second })
 			store := gittest.NewBare(t)
 			limit := time.Minute
@@ -338,6 +343,7 @@ func TestRefusedAddress(t *testing.T) {
 		"a redirect": elsewhere.URL("/r.git"),
 	} {
 		remote := at(t, url)
+		remote.Session = nil
 		remote.Permit = func(host string, address netip.AddrPort) error {
 			asked = append(asked, fmt.Sprint(host, " ", address))
 			if address.Addr().String() == "127.0.0.2" {
@@ -354,5 +360,49 @@ func TestRefusedAddress(t *testing.T) {
 	}
 	if got := len(server.Requests()); got > 0 {
 		t.Errorf("a refused address got %d requests", got)
+	}
+}
+
+// TestRefusedAddressBehindAProxy: what the proxy would connect to is asked about before.
+func TestRefusedAddressBehindAProxy(t *testing.T) {
+	b := gittest.NewBare(t)
+	b.Grow("main", "f", "1")
+	no := errors.New("not this one")
+	server := gittest.StartHTTP(t, filepath.Dir(b.Dir), gittest.HTTPOptions{})
+	proxy := gittest.StartProxy(t)
+	for _, row := range []struct {
+		name, url, except string
+		refused           string
+		want              error
+	}{
+		{name: "an address", url: server.URL("/r.git"), refused: "127.0.0.1", want: ErrRefusedAddress},
+		{name: "a name", url: strings.Replace(server.URL("/r.git"), "127.0.0.1", "localhost", 1), refused: "127.0.0.1", want: ErrRefusedAddress},
+		{name: "another address", url: server.URL("/r.git"), refused: "192.0.2.1"},
+		{name: "a name that only the proxy knows", url: "http://a.invalid/r.git", refused: "127.0.0.1", want: ErrUnreachable},
+		{name: "not by the proxy", url: server.URL("/r.git"), except: "127.0.0.1", refused: "127.0.0.1", want: ErrRefusedAddress},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c := newCommand(t, func(s *Settings) {
+				s.Environment = append(s.Environment, "http_proxy="+proxy.URL, "no_proxy="+row.except)
+			})
+			remote := at(t, row.url)
+			remote.Permit = func(_ string, address netip.AddrPort) error {
+				if address.Addr().String() == row.refused {
+					return no
+				}
+				return nil
+			}
+			before := len(proxy.Seen())
+			_, err := c.List(t.Context(), remote, "main")
+			if row.want == nil {
+				check(t, err)
+			} else {
+				wantError(t, err, row.want)
+			}
+			used := len(proxy.Seen()) > before
+			if refused := errors.Is(err, no); refused == used || refused != errors.Is(row.want, ErrRefusedAddress) {
+				t.Errorf("refused %t, by the proxy %t: %v", refused, used, err)
+			}
+		})
 	}
 }

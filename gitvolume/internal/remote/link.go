@@ -26,7 +26,7 @@ var errNotPermitted = errors.New("the address may not be connected to")
 // link makes the connections of one run and keeps what became of them.
 type link struct {
 	permit  Permit
-	done    context.Context //nolint:containedctx // It ends with the run, and dials for whoever asks.
+	done    context.Context // It ends with the run, and dials for whoever asks.
 	end     context.CancelFunc
 	workers sync.WaitGroup
 	// moved is when the last byte was carried, or the run gave another sign of life, in

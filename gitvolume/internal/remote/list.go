@@ -82,10 +82,14 @@ func (c *Command) list(ctx context.Context, remote Remote, keep func(name string
 	return refs, nil
 }
 
-// candidates are the refs that a name can mean, in the order in which they are taken.
+// candidates are the refs that a name can mean, in the order in which they are taken:
+// none, if it is a whole id.
 func candidates(name string) []string {
 	if strings.HasPrefix(name, "refs/") {
 		return []string{name}
+	}
+	if _, err := object.Parse(name); err == nil {
+		return nil
 	}
 	return []string{"refs/heads/" + name, "refs/tags/" + name}
 }
@@ -140,16 +144,16 @@ func (r *Refs) count(name string) {
 func (r *Refs) Tip(name string) object.ID { return r.tips[name].id }
 
 // Resolve finds what a name of the user's stands for, which was given to List: a full
-// name is itself; of others a branch goes before a tag, and any ref before the commit
-// whose id the name is. The error is a MissingRef.
+// name is itself, 40 lower-case hexadecimal digits are the commit with that id, whatever
+// refs there are, and of others a branch goes before a tag. The error is a MissingRef.
 func (r *Refs) Resolve(name string) (Ref, error) {
+	if id, err := object.Parse(name); err == nil {
+		return Ref{Tip: id, Peeled: id}, nil
+	}
 	for _, full := range candidates(name) {
 		if entry, found := r.tips[full]; found {
 			return Ref{Name: full, Tip: entry.id, Peeled: entry.peeled}, nil
 		}
-	}
-	if id, err := object.Parse(name); err == nil {
-		return Ref{Tip: id, Peeled: id}, nil
 	}
 	missing := &MissingRef{Name: name, Empty: r.Count == 0}
 	for _, exist := range [][]string{r.Branches, r.Tags} {

@@ -105,7 +105,7 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 		case <-over:
 			return nil
 		case <-ctx.Done():
-			reason = context.Cause(ctx)
+			reason = endReason(ctx)
 		case <-ticker.C:
 			if p.watched() && p.link.silence() >= p.command.settings.Stall {
 				p.link.note(func(f *facts) { f.stalled = true })

@@ -143,6 +143,7 @@ func TestCancelled(t *testing.T) {
 			select {
 			case err := <-ended:
 				wantError(t, err, context.Canceled)
+				wantWords(t, err, "it was called off")
 			case <-time.After(20 * time.Second):
 				t.Fatal("it does not end")
 			}
@@ -217,6 +218,15 @@ func TestDeadline(t *testing.T) {
 	_, err := newCommand(t).List(ctx, at(t, "http://"+gittest.Silent(t).Address+"/r"), "main")
 	wantError(t, err, ErrTimeout)
 	wantError(t, err, context.DeadlineExceeded)
+	wantWords(t, err, "takes too long: its time is over")
+}
+
+// wantWords fails unless the error says it, and does not say it in Go's words.
+func wantWords(t *testing.T, err error, words string) {
+	t.Helper()
+	if !strings.Contains(err.Error(), words) || strings.Contains(err.Error(), "context") {
+		t.Errorf("it says %q, want %q in it", err, words)
+	}
 }
 
 const driverWord = "a-driver-to-be-killed"

@@ -7,7 +7,9 @@ import (
 	"liken.sh/gitvolume/internal/attributes"
 )
 
-// proxies are what the environment says of proxies, as curl reads it.
+// proxies are what the environment says of proxies, as curl reads it: HTTP_PROXY is not
+// looked at, because a program that a web server runs has there what a client sent as the
+// header "Proxy", and curl cannot know that it is none.
 type proxies struct {
 	http, https, all string
 	except           []string
@@ -23,7 +25,7 @@ func proxiesOf(environment []string) proxies {
 		return ""
 	}
 	return proxies{
-		http:  first("http_proxy", "HTTP_PROXY"),
+		http:  first("http_proxy"),
 		https: first("https_proxy", "HTTPS_PROXY"),
 		all:   first("all_proxy", "ALL_PROXY"),
 		except: strings.FieldsFunc(first("no_proxy", "NO_PROXY"), func(r rune) bool {

@@ -1,6 +1,8 @@
 package remote
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/history"
 )
 
 // TestRecover is C43 (b) for what git leaves.
@@ -31,6 +34,58 @@ func TestRecover(t *testing.T) {
 	if fetched["refs/heads/main"].Commit.String() != tip {
 		t.Errorf("%+v", fetched)
 	}
+}
+
+// TestFailedFetchSparesOthers has a fetch fail while a volume writes to the repository
+// and git merges in it.
+func TestFailedFetchSparesOthers(t *testing.T) {
+	c := newCommand(t)
+	dir := filepath.Join(t.TempDir(), "store")
+	check(t, history.Create(dir))
+	r, err := history.Open(dir)
+	check(t, err)
+	defer r.Close()
+	const half = 3 << 20 // A blob of two of them is not kept in memory.
+	begun, rest := make(chan struct{}), make(chan struct{})
+	written := make(chan error, 1)
+	go func() {
+		blob, err := r.BlobFrom(io.MultiReader(strings.NewReader(strings.Repeat("x", half)), waiting{begun, rest}, strings.NewReader(strings.Repeat("y", half))), 2*half)
+		if err == nil {
+			_, err = r.Content(blob)
+		}
+		written <- errors.Join(err, r.Flush())
+	}()
+	<-begun
+	objects := filepath.Join(dir, "objects")
+	spared := []string{"pack/tmp_history_1", "pack/pack_git2_x", "ab/tmp_obj_x"}
+	for _, name := range append(spared, "pack/tmp_pack_x") {
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(objects, name)), 0o700))
+		check(t, os.WriteFile(filepath.Join(objects, name), nil, 0o400))
+	}
+	_, err = c.Fetch(t.Context(), Request{Dir: dir, Remote: at(t, "http://"+gittest.Closed(t)+"/r"), Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
+	wantError(t, err, ErrUnreachable)
+	close(rest)
+	check(t, <-written)
+	for _, name := range spared {
+		if _, err := os.Stat(filepath.Join(objects, name)); err != nil {
+			t.Errorf("what somebody else writes is gone: %v", err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(objects, "pack/tmp_pack_x")); err == nil {
+		t.Error("what a fetch left is still there")
+	}
+}
+
+// waiting yields nothing: it tells that it was read and waits for the rest.
+type waiting struct {
+	begun chan<- struct{}
+	rest  <-chan struct{}
+}
+
+func (w waiting) Read([]byte) (int, error) {
+	close(w.begun)
+	<-w.rest
+	return 0, io.EOF
 }
 
 func TestGC(t *testing.T) {

@@ -14,8 +14,9 @@ type Remote struct {
 	// Session serves the credential to git and ssh; nil asks as nobody. Who made it
 	// closes it, after the call that it was given to.
 	Session Session
-	// Permit refuses addresses; nil permits all. It does not apply where the environment
-	// names a proxy for the host, since the proxy resolves then.
+	// Permit refuses addresses; nil permits all. Where the environment names a proxy for
+	// the host it is asked before git runs, about all addresses that the name has here,
+	// and not about the one that the proxy then connects to.
 	Permit Permit
 }
 

@@ -37,11 +37,17 @@ type ended struct {
 	words  string
 }
 
+// notStarted is the status of a git that was not run.
+const notStarted = -1
+
 // do runs git and gives a Failure unless it ended well.
 func (c *Command) do(ctx context.Context, r run) (ended, error) {
 	e, err := c.start(ctx, &r)
 	if err == nil && e.status == 0 && !e.facts.stalled {
-		return e, answeredByGit(r.remote, e)
+		if err := answeredByGit(r.remote, e); err != nil {
+			return e, fmt.Errorf("run git %s: %w", r.args[0], err)
+		}
+		return e, nil
 	}
 	var broken *startError
 	if errors.As(err, &broken) {
@@ -90,8 +96,11 @@ func (s *startError) Unwrap() error { return s.err }
 // start makes what the run needs and runs it. The error is a startError, or says why
 // the run was ended.
 func (c *Command) start(ctx context.Context, r *run) (ended, error) {
-	if err := ctx.Err(); err != nil {
-		return ended{}, err
+	if ctx.Err() != nil {
+		return ended{}, endReason(ctx)
+	}
+	if err := c.permitted(ctx, r.remote); err != nil {
+		return ended{status: notStarted, facts: facts{refused: err, sshStatus: -1}}, nil
 	}
 	place, err := os.MkdirTemp(c.runs, "")
 	if err != nil {

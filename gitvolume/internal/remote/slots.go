@@ -28,6 +28,6 @@ func (s *Slots) takeUnless(ctx context.Context, needless <-chan struct{}) (relea
 	case <-needless:
 		return func() {}, nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, endReason(ctx)
 	}
 }

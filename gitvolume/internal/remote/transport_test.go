@@ -151,9 +151,10 @@ func TestProxy(t *testing.T) {
 	}{
 		{"HTTPS_PROXY", ca, func(p, _ string) []string { return []string{"HTTPS_PROXY=" + p} }, "CONNECT", nil},
 		{"https_proxy", ca, func(p, c string) []string { return []string{"https_proxy=" + p, "HTTPS_PROXY=http://" + c} }, "CONNECT", nil},
-		{"HTTP_PROXY", nil, func(p, _ string) []string { return []string{"HTTP_PROXY=" + p} }, "GET", nil},
+		{"http_proxy", nil, func(p, _ string) []string { return []string{"http_proxy=" + p} }, "GET", nil},
+		{"HTTP_PROXY, as curl", nil, func(p, _ string) []string { return []string{"HTTP_PROXY=" + p} }, "", nil},
 		{"ALL_PROXY", nil, func(p, _ string) []string { return []string{"ALL_PROXY=" + p} }, "GET", nil},
-		{"HTTP_PROXY for https", ca, func(p, _ string) []string { return []string{"HTTP_PROXY=" + p} }, "", nil},
+		{"http_proxy for https", ca, func(p, _ string) []string { return []string{"http_proxy=" + p} }, "", nil},
 		{"NO_PROXY", ca, func(p, _ string) []string { return []string{"HTTPS_PROXY=" + p, "NO_PROXY=a.example, 127.0.0.0/8"} }, "", nil},
 		{"NO_PROXY for others", ca, func(p, _ string) []string { return []string{"HTTPS_PROXY=" + p, "NO_PROXY=a.example"} }, "CONNECT", nil},
 		{"a proxy that is not there", ca, func(_, c string) []string { return []string{"HTTPS_PROXY=http://" + c} }, "", ErrUnreachable},

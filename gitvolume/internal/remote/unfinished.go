@@ -12,20 +12,30 @@ import (
 
 // removeUnfinished removes what a git that was ended in the middle of a fetch left in
 // the repository: the packs that it was receiving, and its locks of the refs, which no
-// later git would pass. The caller holds the repository, and no git works on it; what
-// libgit2 writes meanwhile has other names, and it does not write these refs.
+// later git would pass. The caller holds the repository, so that no other fetch or gc
+// works on it. What a volume writes meanwhile has other names, and so have the loose
+// objects of a merge; neither writes these refs.
 func removeUnfinished(dir string, refs []string) error {
-	err := removeTemporary(dir)
+	err := removeTemporary(dir, unfinishedPacks())
 	for _, ref := range refs {
 		err = errors.Join(err, removeFile(filepath.Join(dir, ref+".lock")))
 	}
 	return errors.Join(err, removeFile(filepath.Join(dir, "shallow.lock")))
 }
 
+// unfinishedPacks are the names of packs that git is writing: a fetch, which writes
+// nothing but packs, or a gc.
+func unfinishedPacks() []string {
+	return []string{"pack/tmp_pack_*", "pack/tmp_idx_*", "pack/tmp_rev_*", "pack/.tmp-*"}
+}
+
+// unfinishedObject is the name of a loose object that git is writing.
+const unfinishedObject = "??/tmp_obj_*"
+
 // removeTemporary removes objects that git was writing.
-func removeTemporary(dir string) error {
+func removeTemporary(dir string, patterns []string) error {
 	var failed error
-	for _, pattern := range []string{"pack/tmp_pack_*", "pack/tmp_idx_*", "pack/tmp_rev_*", "pack/.tmp-*", "??/tmp_obj_*"} {
+	for _, pattern := range patterns {
 		// The pattern is well-formed, and a directory that is not there has no files.
 		files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "objects", pattern))
 		for _, file := range files {
@@ -49,7 +59,7 @@ func (c *Command) Recover(ctx context.Context, dir string) error {
 		return fmt.Errorf("recover the repository: %w", err)
 	}
 	defer unlock()
-	err = removeTemporary(dir)
+	err = removeTemporary(dir, append(unfinishedPacks(), unfinishedObject))
 	for _, name := range []string{"HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new", "shallow.lock", "index.lock", "gc.pid", "gc.pid.lock"} {
 		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
 	}
