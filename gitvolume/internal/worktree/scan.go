@@ -90,7 +90,7 @@ func (t *Tree) Scan(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	defer cursor.Close()
-	s := &scan{ctx: ctx, request: r, cursor: cursor, reader: reader{blobs: r.Blobs}}
+	s := &scan{ctx: ctx, request: r, cursor: cursor, reader: reader{blobs: r.Blobs, check: history.CheckContent}}
 	root, err := s.root(sc)
 	if err != nil {
 		return nil, fmt.Errorf("scan the tree: %w", err)

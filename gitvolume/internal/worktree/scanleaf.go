@@ -68,6 +68,8 @@ func (s *scan) leftOut(name string, seen descent.Stat) Reason {
 		return Name
 	case s.tooLarge(seen):
 		return Size
+	case stat.isRegular() && stat.Size > history.MostChecked && (history.IsModules(name) || history.IsAttributes(name)):
+		return Content
 	}
 	return 0
 }
@@ -156,6 +158,8 @@ func (s *scan) read(p *place, name, path string, seen descent.Stat, before *file
 		return s.left(p, path, now, Mount, file{name: name}, before), nil
 	case errors.Is(err, errUnreadable):
 		return s.left(p, path, now, Unreadable, file{name: name}, before), nil
+	case errors.Is(err, history.ErrContent):
+		return s.left(p, path, now, Content, file{name: name}, before), nil
 	case err != nil:
 		return slot{}, err
 	}
