@@ -25,7 +25,8 @@ const (
 	// bad .gitmodules (C28, C35); or one of such a name that is too large to be checked. If
 	// it is tracked, the content that was committed last stays.
 	Content
-	// Rules is a directory of which the .gitignore is too large, and so counts for nothing.
+	// Rules is a directory of which the .gitignore is too large. Nothing new in it or below
+	// is committed until it fits; what is tracked goes on.
 	Rules
 )
 
@@ -49,7 +50,7 @@ func (r Reason) String() string {
 	case Content:
 		return "git servers refuse its content"
 	case Rules:
-		return "its ignore file is too large to be read"
+		return "its ignore file is too large, so nothing new in it is committed"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

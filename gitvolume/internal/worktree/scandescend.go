@@ -92,6 +92,11 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 	if errors.Is(err, descent.ErrMount) {
 		return s.hidden(p, d.name, directoryStat(d.stat), Mount, slot{folder: d.old.folder}), nil
 	}
+	if err == nil && after.count == 0 && p.level.Ignored(d.name, true).Ignored() {
+		// The last of what was tracked in it is gone.
+		s.forget(path, slot{folder: after})
+		return slot{}, nil
+	}
 	return slot{folder: after}, err
 }
 
