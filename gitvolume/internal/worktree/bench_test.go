@@ -9,7 +9,8 @@ import (
 )
 
 // BenchmarkHundredThousandFiles is of 100,000 unchanged files in 1,000 directories: a
-// scan of everything, one of ten paths, and git's own look at the same.
+// scan of everything, one of ten paths, git's own look at the same, and what it takes to
+// watch them while nothing happens.
 func BenchmarkHundredThousandFiles(b *testing.B) {
 	v := newVolume(b)
 	v.makeMany()
@@ -45,6 +46,11 @@ func BenchmarkHundredThousandFiles(b *testing.B) {
 			if result := v.scan(some); result.Memory != v.memory {
 				b.Fatal("something changed")
 			}
+		}
+	})
+	b.Run("idle", func(b *testing.B) {
+		for b.Loop() {
+			v.idle(b)
 		}
 	})
 	v.gitAdds()

@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if base := os.Getenv(crashingIn); base != "" {
 		crash(base)
 	}
+	if dir := os.Getenv(idlingIn); dir != "" {
+		idle(dir)
+	}
 	if os.Getenv(childVariable) != "" {
 		os.Exit(m.Run())
 	}
