@@ -19,8 +19,10 @@ const (
 )
 
 // MostChecked is the size, in bytes, above which a file of a name that CheckContent
-// looks into is refused without its content.
-const MostChecked = maxAttributes
+// looks into is not to be committed, though git's own bounds are higher: an application
+// may write a file of any size, and to be parsed it is in memory as a whole, several
+// times.
+const MostChecked = 1 << 20
 
 // CheckContent refuses the content of a file named .gitmodules or .gitattributes, or as
 // some system takes for it, that receive.fsckObjects refuses. Other files may hold

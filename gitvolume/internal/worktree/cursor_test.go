@@ -13,13 +13,6 @@ import (
 	"liken.sh/csicommon/descent"
 )
 
-func TestMain(m *testing.M) {
-	if base := os.Getenv(crashingIn); base != "" {
-		crash(base)
-	}
-	mountns.Main(m)
-}
-
 func openTree(t testing.TB, dir string) *Tree {
 	t.Helper()
 	tree, err := Open(dir)

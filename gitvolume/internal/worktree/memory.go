@@ -114,13 +114,29 @@ func (f *folder) counted() *folder {
 	return f
 }
 
-// compact is the folder with no more room in its lists than they need.
+// compact is the folder with no more room in its lists than they need, and the names of
+// its files in one piece: each by itself keeps a page of the heap that is garbage but for
+// some names. The list of files is nobody else's.
 func (f *folder) compact() *folder {
 	if cap(f.files) > len(f.files) {
 		f.files = append(make([]file, 0, len(f.files)), f.files...)
 	}
 	if cap(f.subs) > len(f.subs) {
 		f.subs = append(make([]*folder, 0, len(f.subs)), f.subs...)
+	}
+	size := 0
+	for i := range f.files {
+		size += len(f.files[i].name)
+	}
+	var names strings.Builder
+	names.Grow(size)
+	for i := range f.files {
+		names.WriteString(f.files[i].name)
+	}
+	rest := names.String()
+	for i := range f.files {
+		name := &f.files[i].name
+		*name, rest = rest[:len(*name)], rest[len(*name):]
 	}
 	return f
 }

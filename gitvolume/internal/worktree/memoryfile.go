@@ -1,12 +1,12 @@
 package worktree
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
-	"strings"
 )
 
 // The file is a header, the root folder, and the checksum (CRC-32C) of both. A folder
@@ -106,7 +106,7 @@ func ReadMemory(from io.Reader) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read what is remembered of the tree: %w", err)
 	}
-	body, isMemory := strings.CutPrefix(string(text), memoryHeader)
+	body, isMemory := bytes.CutPrefix(text, []byte(memoryHeader))
 	if !isMemory || len(body) < 4 {
 		return nil, fmt.Errorf("read the header of %d bytes: %w", len(text), ErrBroken)
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/descent"
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -24,16 +25,21 @@ var (
 // streamAt is the size above which a file is not read into memory as a whole.
 const streamAt = 1 << 20
 
+// What is checked has to be read as a whole.
+const _ = uint(streamAt - history.MostChecked)
+
 // reader reads the files of a tree into blobs. It is used by one goroutine.
 type reader struct {
-	blobs  Blobs
+	blobs Blobs
+	// check refuses the content of a file that is not known yet; nil for none that does.
+	check  func(name string, content []byte) error
 	buffer []byte // Of streamAt bytes and one, taken when needed.
 }
 
 // file gives the blob of the regular file name, which looked like seen. known is the
 // blob it had, zero for none: the same content is not stored again. The error is
 // errTorn when what was read may be no state of the file, errUnreadable when nothing
-// could be read; a descent.ErrMount when it is one.
+// could be read; a descent.ErrMount when it is one; or that of the check.
 func (r *reader) file(ctx context.Context, dir *descent.Directory, name string, seen descent.Stat, known object.ID) (object.ID, error) {
 	fd, err := openRegular(dir, name, seen)
 	if err != nil {
@@ -41,10 +47,14 @@ func (r *reader) file(ctx context.Context, dir *descent.Directory, name string, 
 	}
 	defer unix.Close(fd)
 	var id object.ID
+	var refused error // Of what may have been read by halves.
 	if seen.Size > streamAt {
 		id, err = r.stream(ctx, fd, seen.Size, known)
 	} else {
-		id, err = r.whole(fd, int(seen.Size), known)
+		id, err = r.whole(fd, name, int(seen.Size), known)
+	}
+	if errors.Is(err, history.ErrContent) {
+		refused, err = err, nil
 	}
 	if err != nil {
 		return object.ID{}, err
@@ -56,11 +66,14 @@ func (r *reader) file(ctx context.Context, dir *descent.Directory, name string, 
 	if StatOf(after) != StatOf(seen) {
 		return object.ID{}, errTorn
 	}
-	return id, stillThere(dir, name, seen)
+	if err := stillThere(dir, name, seen); err != nil {
+		return object.ID{}, err
+	}
+	return id, refused
 }
 
 // whole reads a small file.
-func (r *reader) whole(fd, size int, known object.ID) (object.ID, error) {
+func (r *reader) whole(fd int, name string, size int, known object.ID) (object.ID, error) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, streamAt+1)
 	}
@@ -77,6 +90,11 @@ func (r *reader) whole(fd, size int, known object.ID) (object.ID, error) {
 	id, err := (Hasher{}).Blob(r.buffer[:n])
 	if err != nil || id == known {
 		return id, err
+	}
+	if r.check != nil {
+		if err := r.check(name, r.buffer[:n]); err != nil {
+			return object.ID{}, err
+		}
 	}
 	if id, err = r.blobs.Blob(r.buffer[:n]); err != nil {
 		return object.ID{}, fmt.Errorf("store a file: %w", err)

@@ -21,7 +21,12 @@ const (
 	// Mount is a directory or file on which something is mounted. What is tracked there,
 	// and hidden, stays as it is.
 	Mount
-	// Rules is a directory of which the .gitignore is too large, and so counts for nothing.
+	// Content is a file that servers which check refuse, and with it each later push, as a
+	// bad .gitmodules (C28, C35); or one of such a name that is too large to be checked. If
+	// it is tracked, the content that was committed last stays.
+	Content
+	// Rules is a directory of which the .gitignore is too large. Nothing new in it or below
+	// is committed until it fits; what is tracked goes on.
 	Rules
 )
 
@@ -42,8 +47,10 @@ func (r Reason) String() string {
 		return "it changes whenever it is read"
 	case Mount:
 		return "something is mounted on it"
+	case Content:
+		return "git servers refuse its content"
 	case Rules:
-		return "its ignore file is too large to be read"
+		return "its ignore file is too large, so nothing new in it is committed"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

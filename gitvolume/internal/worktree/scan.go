@@ -65,6 +65,18 @@ type Result struct {
 	Memory *Memory
 }
 
+// bulk is how much has to be found before a Result is Bulky: below that, what it leaves is
+// some megabytes.
+const bulk = 10_000
+
+// Bulky says that the scan found a great deal, as the first one of a tree does, and took
+// several times the memory for that which the Memory needs. Go's collector gives that back
+// only after minutes, and not all of it; so whoever is idle afterwards calls
+// debug.FreeOSMemory, once, when the Result is no longer needed.
+func (r *Result) Bulky() bool {
+	return len(r.Changes)+len(r.Metadata)+len(r.Found)+len(r.Skipped) >= bulk
+}
+
 // Skip is a path that is left out, and why.
 type Skip struct {
 	Path   string
@@ -90,7 +102,7 @@ func (t *Tree) Scan(ctx context.Context, r Request) (*Result, error) {
 		return nil, err
 	}
 	defer cursor.Close()
-	s := &scan{ctx: ctx, request: r, cursor: cursor, reader: reader{blobs: r.Blobs}}
+	s := &scan{ctx: ctx, request: r, cursor: cursor, reader: reader{blobs: r.Blobs, check: history.CheckContent}}
 	root, err := s.root(sc)
 	if err != nil {
 		return nil, fmt.Errorf("scan the tree: %w", err)

@@ -73,7 +73,7 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 		if s.isOwn(d.name) {
 			return slot{}, nil
 		}
-		if p.level.Ignored(d.name, true).Ignored() {
+		if p.level.Ignored(d.name, true).Ignored() && !d.old.isBarred() {
 			s.forget(path, d.old)
 			return slot{}, nil
 		}
@@ -82,7 +82,7 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 	switch {
 	case d.stat.Mount:
 		return s.hidden(p, d.name, directoryStat(d.stat), Mount, d.old), nil
-	case d.old.folder == nil && s.unfit(d.name, object.Directory):
+	case s.unfit(d.name, object.Directory):
 		return s.hidden(p, d.name, directoryStat(d.stat), Name, d.old), nil
 	}
 	if d.old.file != nil {
@@ -91,6 +91,11 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 	after, err := s.inside(p, d, path, sc)
 	if errors.Is(err, descent.ErrMount) {
 		return s.hidden(p, d.name, directoryStat(d.stat), Mount, slot{folder: d.old.folder}), nil
+	}
+	if err == nil && after.count == 0 && p.level.Ignored(d.name, true).Ignored() {
+		// The last of what was tracked in it is gone.
+		s.forget(path, slot{folder: after})
+		return slot{}, nil
 	}
 	return slot{folder: after}, err
 }

@@ -171,8 +171,7 @@ func (s *scan) entries(p *place, names []string, looks []looked) ([]child, error
 func (s *scan) entry(p *place, name string, stat descent.Stat, failed error, old slot) (slot, error) {
 	switch {
 	case descent.Vanished(failed):
-		s.gone(p, old)
-		return slot{}, nil
+		return s.gone(p, old), nil
 	case failed != nil:
 		if err := readError("look at", failed); !errors.Is(err, errUnreadable) {
 			return slot{}, err

@@ -25,31 +25,46 @@ func (s *scan) findFile(p *place, name, path string, now Stat, before *file) {
 	}
 }
 
-// findDirectory is findFile for a directory.
+// findDirectory is findFile for a directory. One that cannot be entered may be remembered
+// as a file is.
 func (s *scan) findDirectory(p *place, d child, path string) {
-	last := d.old.folder
+	folder, file, now := d.old.folder, d.old.file, directoryStat(d.stat)
 	if s.request.Seen != nil {
-		last = p.seen.sub(d.name)
+		folder, file = p.seen.sub(d.name), p.seen.file(d.name)
 	}
-	if last == nil || last.stat.isKnown() && last.stat != directoryStat(d.stat) {
+	switch {
+	case folder != nil && (!folder.stat.isKnown() || folder.stat == now):
+	case file != nil && file.stat == now:
+	default:
 		s.found = append(s.found, path)
 	}
 }
 
-// gone forgets an entry of p that is not there any more.
-func (s *scan) gone(p *place, old slot) {
+// gone is what is remembered of an entry of p that is not there any more: nothing, but
+// for what is barred.
+func (s *scan) gone(p *place, old slot) slot {
 	switch {
 	case old.file != nil:
 		path := join(p.path, old.file.name)
-		if s.lastSeen(p, old.file.name, old.file) != nil {
+		rest := slot{file: old.file.barred()}
+		if last := s.lastSeen(p, old.file.name, old.file); last != nil && (rest.file == nil || last.stat.isKnown()) {
 			s.found = append(s.found, path)
 		}
-		s.forget(path, slot{file: old.file})
+		if rest.file == nil {
+			s.forget(path, old)
+		}
+		return rest
 	case old.folder != nil:
 		path := join(p.path, old.folder.name)
-		if s.request.Seen == nil || p.seen.sub(old.folder.name) != nil {
+		last, rest := old.folder, old.folder.barred()
+		if s.request.Seen != nil {
+			last = p.seen.sub(old.folder.name)
+		}
+		if last != nil && (rest == nil || last.stat.isKnown()) {
 			s.found = append(s.found, path)
 		}
-		s.forget(path, slot{folder: old.folder})
+		s.forgetBut(path, old.folder, rest)
+		return slot{folder: rest}
 	}
+	return slot{}
 }

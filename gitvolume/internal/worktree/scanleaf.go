@@ -22,6 +22,9 @@ func (s *scan) leaf(p *place, name string, seen descent.Stat, old slot) (slot, e
 		return old, nil
 	}
 	path := join(p.path, name)
+	if old.folder != nil && old.isBarred() {
+		return s.hidden(p, name, now, Name, old), nil
+	}
 	if before == nil || before.mode == untracked {
 		if s.isOwn(name) {
 			return slot{}, nil
@@ -62,12 +65,14 @@ func (s *scan) leftOut(name string, seen descent.Stat) Reason {
 	switch stat := StatOf(seen); {
 	case seen.Mount:
 		return Mount
-	case !stat.isRegular() && !stat.isLink():
-		return Kind
 	case s.unfit(name, gitMode(stat)):
 		return Name
+	case !stat.isRegular() && !stat.isLink():
+		return Kind
 	case s.tooLarge(seen):
 		return Size
+	case stat.isRegular() && stat.Size > history.MostChecked && (history.IsModules(name) || history.IsAttributes(name)):
+		return Content
 	}
 	return 0
 }
@@ -129,11 +134,15 @@ func (s *scan) hidden(p *place, name string, now Stat, why Reason, old slot) slo
 	}
 	s.skip(path, why, s.leftBefore(p, name, old.file))
 	if old.file != nil {
-		if now.isDirectory() {
+		switch {
+		case now.isDirectory() && why != Name:
 			s.forget(path, slot{file: old.file})
-		} else if old.file.mode != untracked {
+		case old.file.mode != untracked:
 			kept := *old.file
 			kept.left = why
+			if now.isDirectory() {
+				kept.stat = now
+			}
 			return slot{file: &kept}
 		}
 	}
@@ -156,6 +165,8 @@ func (s *scan) read(p *place, name, path string, seen descent.Stat, before *file
 		return s.left(p, path, now, Mount, file{name: name}, before), nil
 	case errors.Is(err, errUnreadable):
 		return s.left(p, path, now, Unreadable, file{name: name}, before), nil
+	case errors.Is(err, history.ErrContent):
+		return s.left(p, path, now, Content, file{name: name}, before), nil
 	case err != nil:
 		return slot{}, err
 	}

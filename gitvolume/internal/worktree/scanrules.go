@@ -15,7 +15,9 @@ import (
 const maxRules = 512 << 10
 
 // rules reads the ignore file of the directory p, where the cursor is. What is no regular
-// file, or cannot be read, counts as absent, as with git.
+// file, or cannot be read, counts as absent, as with git. One that is too large might
+// name anything, as the secrets next to it, and a commit cannot be taken back: then
+// everything that is not tracked counts as ignored, until it fits.
 func (s *scan) rules(p *place) (ignore.Patterns, error) {
 	dir := s.cursor.Here()
 	stat, is := regularAt(dir, ignoreFile)
@@ -26,7 +28,7 @@ func (s *scan) rules(p *place) (ignore.Patterns, error) {
 		// The directory is looked at from top to bottom until that is put right.
 		p.left = Rules
 		s.skip(p.path, Rules, p.leftBefore())
-		return ignore.Patterns{}, nil
+		return ignore.FromList([]string{"*"}), nil
 	}
 	content, err := s.small(dir, ignoreFile, stat)
 	switch {

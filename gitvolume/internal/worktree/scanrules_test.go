@@ -88,13 +88,88 @@ func TestIgnoreFilesThatAreNone(t *testing.T) {
 	v.write("d/f", "x")
 	v.write("e/f", "x")
 	v.do(unix.Mkfifo(v.at("e/.gitignore"), 0o644))
-	v.write("large/.gitignore", strings.Repeat("*\n", maxRules/2+1))
-	v.write("large/f", "x")
 	result := v.commit()
-	v.wants(".gitignore", "d/f", "e/f", "large/.gitignore", "large/f")
-	v.wantsSkips(result, map[string]Reason{"e/.gitignore": Kind, "large": Rules})
-	v.wantsSkips(v.commit(), nil)
-	v.write("large/.gitignore", "*\n")
-	v.write("large/g", "x")
-	v.wantsChanges(v.commit(), "large/.gitignore")
+	v.wants(".gitignore", "d/f", "e/f")
+	v.wantsSkips(result, map[string]Reason{"e/.gitignore": Kind})
+}
+
+// TestAnIgnoredDirectoryLosesItsLastFile that is tracked, and is no longer remembered.
+func TestAnIgnoredDirectoryLosesItsLastFile(t *testing.T) {
+	v := newVolume(t)
+	v.write("d/e/f", "x")
+	mkdirs(t, v.at("d/empty"))
+	v.commit()
+	v.wantsRecord(map[string]string{"d/empty": "empty"})
+	v.write(".gitignore", "/d/\n")
+	v.do(os.Remove(v.at("d/e/f")))
+	v.commit()
+	v.wantsRecord(nil)
+	if result := v.commit(); len(result.Metadata) != 0 {
+		t.Errorf("recorded %v", result.Metadata)
+	}
+}
+
+// TestIgnoreFilesThatAreTooLarge name what is not to be committed, so nothing new is.
+func TestIgnoreFilesThatAreTooLarge(t *testing.T) {
+	v := newVolume(t)
+	secrets := "secret\n"
+	large := secrets + strings.Repeat("#\n", maxRules/2)
+	v.write("d/tracked", "1")
+	v.write("d/e/tracked", "1")
+	v.write("other", "1")
+	v.commit()
+	v.write("d/.gitignore", large)
+	v.write("d/e/.gitignore", "!*\n!*/\n")
+	for _, path := range []string{"d/secret", "d/new", "d/e/secret", "d/e/new", "d/f/secret", "d/f/new", "other2"} {
+		v.write(path, "x")
+	}
+	mkdirs(t, v.at("d/empty"))
+	v.write("d/tracked", "2")
+	v.do(os.Remove(v.at("d/e/tracked")))
+	result := v.commit()
+	v.wantsSkips(result, map[string]Reason{"d": Rules})
+	v.wantsChanges(result, "-d/e/tracked", "d/tracked", "other2")
+	v.wantsRecord(nil)
+
+	// By the paths that changed it is the same, and it is reported once.
+	request := v.request()
+	request.Paths, request.Subtrees = []string{"d/new2", "d/.gitignore", "d/e/new"}, nil
+	v.write("d/new2", "x")
+	for _, r := range []Request{request, v.request()} {
+		result = v.scan(r)
+		v.wantsChanges(result)
+		v.wantsSkips(result, nil)
+	}
+
+	// It fits.
+	v.write("d/.gitignore", secrets)
+	v.write("d/e/.gitignore", "new\n")
+	request.Paths = []string{"d/.gitignore"}
+	request.Memory = v.memory
+	v.adopt(v.scan(request))
+	v.wants("d/.gitignore", "d/e/.gitignore", "d/f/new", "d/new", "d/new2", "d/tracked", "other", "other2")
+	v.wantsRecord(map[string]string{"d/empty": "empty"})
+	v.equalsGit()
+
+	// What is in force below a directory is too much together with the file above.
+	half := secrets + strings.Repeat("#\n", maxRules/4-len(secrets))
+	v.write(".gitignore", half)
+	v.write("d/.gitignore", half)
+	v.write("d/e/.gitignore", strings.Repeat("#", 3*len(secrets)))
+	v.write("d/e/new3", "x")
+	v.write("d/new3", "x")
+	result = v.commit()
+	v.wantsSkips(result, map[string]Reason{"d/e": Rules})
+	v.wantsChanges(result, ".gitignore", "d/.gitignore", "d/e/.gitignore", "d/new3")
+	v.write(".gitignore", "")
+	request.Paths, request.Memory = []string{".gitignore"}, v.memory
+	v.wantsChanges(v.scan(request), ".gitignore", "d/e/new", "d/e/new3")
+
+	// That of the root closes the whole tree.
+	v.write(".gitignore", large)
+	v.write("new4", "x")
+	v.write("other", "2")
+	result = v.commit()
+	v.wantsSkips(result, map[string]Reason{".": Rules})
+	v.wantsChanges(result, ".gitignore", "other")
 }
