@@ -26,7 +26,7 @@ BENCHTIME ?= 1s
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
@@ -57,6 +57,8 @@ images: bin/cluster ## Build the drivers' images, and load them into the cluster
 bin/cluster:
 	@hack/setup cluster
 	@go build -o bin/cluster ./hack/cluster
+	@# The pages install with it.
+	@cd hack/helm && GOWORK=off go build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 ##@ Check
 

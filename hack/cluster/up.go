@@ -219,7 +219,7 @@ func (p *program) env() error {
 			return err
 		}
 		say("  export KUBECONFIG=" + quote(p.cluster.Kubeconfig()))
-		say("  export PATH=" + quote(dir) + ":$PATH")
+		say("  export PATH=" + quote(dir) + ":" + quote(filepath.Join(p.root, "bin")) + ":$PATH")
 	}
 	return nil
 }
