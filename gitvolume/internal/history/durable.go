@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // temporary is the pattern of the names of files that are being written. git prune
@@ -54,6 +55,22 @@ func rename(file *os.File, path string) error {
 
 // discard closes and removes a temporary file.
 func discard(file *os.File) error { return errors.Join(file.Close(), os.Remove(file.Name())) }
+
+// listSuffix are the paths of a directory's entries with that suffix. The directory's own
+// path may hold anything, also what a pattern would give a meaning to.
+func listSuffix(dir, suffix string) ([]string, error) {
+	listed, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list a directory: %w", err)
+	}
+	var paths []string
+	for _, entry := range listed {
+		if strings.HasSuffix(entry.Name(), suffix) {
+			paths = append(paths, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return paths, nil
+}
 
 // syncDir makes what was made, renamed or removed in a directory durable.
 func syncDir(path string) error {

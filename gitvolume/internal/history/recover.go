@@ -183,6 +183,9 @@ func reindex(pack, index string) (err error) {
 	return syncDir(dir)
 }
 
+// writerOnly hides what else the indexer can do, so that the given buffer is used.
+type writerOnly struct{ io.Writer }
+
 // removeDir removes a directory of files.
 func removeDir(dir string) error {
 	files, err := os.ReadDir(dir)
