@@ -50,9 +50,9 @@ type recovery struct {
 
 // locks removes lock files of the repository and of its refs.
 func (r *recovery) locks() error {
-	for _, pattern := range []string{"*.lock", "objects/info/*.lock", "objects/pack/*.lock"} {
-		found, err := filepath.Glob(filepath.Join(r.dir, pattern))
-		if err != nil {
+	for _, dir := range []string{".", "objects/info", "objects/pack"} {
+		found, err := listSuffix(filepath.Join(r.dir, dir), ".lock")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("look for locks: %w", err)
 		}
 		for _, path := range found {
@@ -111,11 +111,14 @@ func (r *recovery) loose() error {
 
 // indexes makes the index of a pack anew that has none which can be read.
 func (r *recovery) indexes() error {
-	packs, err := filepath.Glob(filepath.Join(r.dir, "objects", "pack", "pack-*.pack"))
-	if err != nil {
+	packs, err := listSuffix(filepath.Join(r.dir, "objects", "pack"), ".pack")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("list the packs: %w", err)
 	}
 	for _, pack := range packs {
+		if !strings.HasPrefix(filepath.Base(pack), "pack-") {
+			continue
+		}
 		index := strings.TrimSuffix(pack, ".pack") + ".idx"
 		if indexReads(index) {
 			continue
