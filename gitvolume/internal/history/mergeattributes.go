@@ -42,7 +42,7 @@ type attributing struct {
 
 // directory looks at a directory in which something changed.
 func (a *attributing) directory(prefix string, base, ours, theirs object.ID, depth int) error {
-	if a.looked++; depth > maxDepth || a.looked > maxDifferences {
+	if a.looked++; depth > maxDepth || a.looked > maxDirectories {
 		return fmt.Errorf("look into %d directories, of which one lies %d deep: %w", a.looked, depth, ErrTooLarge)
 	}
 	return a.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
