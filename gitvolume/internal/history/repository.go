@@ -16,6 +16,7 @@ type Repository struct {
 	dir     string
 	git     *git.Repository
 	odb     *git.Odb
+	chains  *chains
 	pending *pending
 	flushed int // Packs written since the repository was opened.
 }
@@ -27,6 +28,7 @@ func Open(dir string) (*Repository, error) {
 		return nil, err
 	}
 	r := &Repository{dir: dir, pending: newPending()}
+	r.chains = &chains{dir: r.packDir()}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -148,6 +150,9 @@ func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectTy
 	}
 	if size > limit {
 		return nil, kind, fmt.Errorf("read %s of %d bytes, the limit is %d: %w", id, size, limit, ErrTooLarge)
+	}
+	if err := r.chains.check(id, limit); err != nil {
+		return nil, kind, err
 	}
 	stored, err := r.odb.Read(oid)
 	if err != nil {
