@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"liken.sh/csicommon/errortext"
 )
 
 // flushAt is how many bytes of pending objects, deflated, are written without being
@@ -65,7 +67,8 @@ func (r *Repository) placePack(pack *os.File, content []byte) error {
 	// Together they cost one commit of the file system's journal.
 	synced := make(chan error, 1)
 	go func() { synced <- index.Sync() }()
-	if err := errors.Join(pack.Sync(), <-synced); err != nil {
+	err = errors.Join(errortext.WithoutPath(pack.Sync()), errortext.WithoutPath(<-synced))
+	if err != nil {
 		return errors.Join(fmt.Errorf("sync the pack: %w", err), discard(pack), discard(index))
 	}
 	name := filepath.Join(r.packDir(), newPackName())

@@ -13,6 +13,7 @@ import (
 
 	git "github.com/libgit2/git2go/v34"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -23,12 +24,12 @@ import (
 func (r *Repository) writeLarge(from io.Reader, size int64) (object.ID, error) {
 	file, err := os.CreateTemp(r.packDir(), temporary)
 	if err != nil {
-		return object.ID{}, fmt.Errorf("make a temporary file: %w", err)
+		return object.ID{}, fmt.Errorf("make a temporary file: %w", errortext.WithoutPath(err))
 	}
-	p := largePack{file: bufio.NewWriterSize(file, 256<<10), sum: sha1.New(), crc: crc32.NewIEEE()}
+	p := largePack{file: bufio.NewWriterSize(nameless{file}, 256<<10), sum: sha1.New(), crc: crc32.NewIEEE()}
 	id, err := p.write(from, size)
 	if err == nil {
-		err = file.Chmod(0o444)
+		err = errortext.WithoutPath(file.Chmod(0o444))
 	}
 	if err != nil {
 		return object.ID{}, errors.Join(err, discard(file))

@@ -13,6 +13,7 @@ import (
 
 	git "github.com/libgit2/git2go/v34"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -159,7 +160,7 @@ func reindex(pack, index string) (err error) {
 	dir := filepath.Dir(pack)
 	work, err := os.MkdirTemp(dir, temporary)
 	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
+		return fmt.Errorf("make a directory: %w", errortext.WithoutPath(err))
 	}
 	defer func() { err = errors.Join(err, removeDir(work)) }()
 	from, err := os.Open(pack)
@@ -181,7 +182,7 @@ func reindex(pack, index string) (err error) {
 	}
 	made := filepath.Join(work, "pack-"+hex.EncodeToString(id[:])+".idx")
 	if err := os.Rename(made, index); err != nil {
-		return fmt.Errorf("put the index in place: %w", err)
+		return fmt.Errorf("put the index in place: %w", errortext.WithoutPath(err))
 	}
 	return syncDir(dir)
 }
