@@ -28,8 +28,8 @@ func (r *Repository) Content(blob object.ID) ([]byte, error) {
 }
 
 // BlobFrom adds the content that the reader yields, which has to be exactly size bytes
-// (else ErrSize). A large one is not pending but durable at once, and takes constant
-// memory.
+// (else ErrSize). A large one is not pending but durable at once, as a pack of its own,
+// and takes constant memory.
 func (r *Repository) BlobFrom(from io.Reader, size int64) (object.ID, error) {
 	if size < streamAt {
 		content := make([]byte, max(size, 0))
@@ -41,29 +41,8 @@ func (r *Repository) BlobFrom(from io.Reader, size int64) (object.ID, error) {
 		}
 		return r.Blob(content)
 	}
-	stream, err := r.odb.NewWriteStream(size, git.ObjectBlob)
-	if err != nil {
-		return object.ID{}, fmt.Errorf("open a blob for writing: %w", err)
-	}
-	defer stream.Free()
-	buffer := make([]byte, 256<<10)
-	switch n, err := io.CopyBuffer(writerOnly{stream}, io.LimitReader(from, size), buffer); {
-	case err != nil:
-		return object.ID{}, fmt.Errorf("write a blob: %w", err)
-	case n < size:
-		return object.ID{}, shortOf(size, io.ErrUnexpectedEOF)
-	}
-	if err := atEnd(from, size); err != nil {
-		return object.ID{}, err
-	}
-	if err := stream.Close(); err != nil {
-		return object.ID{}, fmt.Errorf("complete a blob: %w", err)
-	}
-	return object.ID(stream.Id), nil
+	return r.writeLarge(from, size)
 }
-
-// writerOnly hides what else the stream can do, so that the given buffer is used.
-type writerOnly struct{ io.Writer }
 
 // shortOf is the error of a reader that ended early or failed.
 func shortOf(size int64, err error) error {

@@ -52,7 +52,7 @@ func TestBlobFrom(t *testing.T) {
 		}
 	}
 	peer.fsck()
-	left := must(filepath.Glob(filepath.Join(r.dir, "objects", "*_git2_*")))
+	left := must(filepath.Glob(filepath.Join(r.dir, "objects", "pack", "tmp_*")))
 	if len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
@@ -141,7 +141,7 @@ func TestBlobFromMemory(t *testing.T) {
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // The peak starts anew.
 		t.Fatal(err)
 	}
-	id, err := r.BlobFrom(zeros(size), size)
+	id, err := r.BlobFrom(noise(size), size)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,9 @@ type Draft struct {
 	Tree              object.ID
 	Parents           []object.ID
 	Author, Committer Signature
+	// author is the author's line of a commit that is made anew; empty is none. It is
+	// kept byte for byte if a server's check takes it.
+	author string
 	// Message is taken as it is, without NUL, which git cuts at, and with a newline at
 	// its end.
 	Message string
@@ -48,12 +51,15 @@ func (r *Repository) encode(draft Draft) ([]byte, error) {
 		}
 		tree = empty
 	}
-	if err := r.want(tree, git.ObjectTree); err != nil {
+	err := r.want(tree, git.ObjectTree)
+	if err != nil {
 		return nil, err
 	}
-	author, err := draft.Author.encode()
-	if err != nil {
-		return nil, fmt.Errorf("the author: %w", err)
+	author := draft.author
+	if !isSignature(author) {
+		if author, err = draft.Author.encode(); err != nil {
+			return nil, fmt.Errorf("the author: %w", err)
+		}
 	}
 	committer, err := draft.Committer.encode()
 	if err != nil {
@@ -82,6 +88,8 @@ type Description struct {
 	Parents           []object.ID
 	Author, Committer Signature
 	Message           string
+
+	author string // Its line as it is, if there is one.
 }
 
 // Describe reads a commit.
@@ -166,7 +174,8 @@ func parseCommit(content []byte) (Description, error) {
 			break
 		}
 		if text, ok := bytes.CutPrefix(line, []byte("author ")); ok {
-			d.Author = parseSignature(string(text))
+			d.author = string(text)
+			d.Author = parseSignature(d.author)
 		} else if text, ok := bytes.CutPrefix(line, []byte("committer ")); ok {
 			d.Committer = parseSignature(string(text))
 		}

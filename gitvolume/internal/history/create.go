@@ -25,6 +25,7 @@ const config = `[core]
 	unpackLimit = 1
 [gc]
 	auto = 0
+	packRefs = false
 [maintenance]
 	auto = false
 `

@@ -8,9 +8,13 @@ import (
 	"liken.sh/gitvolume/internal/object"
 )
 
-// maxDifferences bounds a Diff, in paths found and in directories read: a few small trees
-// that name each other can stand for more paths than a disk could hold.
-const maxDifferences = 4 << 20
+// Bounds of a comparison: a few small trees that name each other can stand for more paths
+// than a disk could hold, and one with long names for longer ones than memory could.
+const (
+	maxDifferences = 4 << 20
+	maxPathBytes   = 128 << 20 // Of all paths found together.
+	maxDirectories = 1 << 20   // Pairs of directories that are read.
+)
 
 // Side is what one tree has at a path; the zero Side is nothing. It is never a
 // directory.
@@ -27,9 +31,10 @@ type Difference struct {
 
 // Diff is where two trees differ, path by path and without renames, sorted by path. A
 // file that becomes a directory is the file gone and the directory's files new. Equal
-// directories are not read. The zero id is the empty tree.
+// directories are not read. The zero id is the empty tree. More than can be held in memory
+// is ErrTooLarge.
 func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
-	d := differ{repository: r, most: maxDifferences}
+	d := differ{repository: r, bounds: bounds{maxDifferences, maxPathBytes, maxDirectories}}
 	if err := d.trees("", from, to, 0); err != nil {
 		return nil, fmt.Errorf("compare the trees %s and %s: %w", from, to, err)
 	}
@@ -41,16 +46,20 @@ func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
 type differ struct {
 	repository *Repository
 	found      []Difference
+	bytes      int // Of the paths found.
 	read       int // Directories read.
-	most       int // Of both.
+	bounds     bounds
 }
+
+// bounds are the most that a differ finds and reads.
+type bounds struct{ found, bytes, read int }
 
 // trees compares two directories at the same path.
 func (d *differ) trees(prefix string, from, to object.ID, depth int) error {
 	if from == to {
 		return nil
 	}
-	if d.read++; depth > maxDepth || d.read > d.most {
+	if d.read++; depth > maxDepth || d.read > d.bounds.read {
 		return fmt.Errorf("compare %d directories, of which one lies %d deep: %w", d.read, depth, ErrTooLarge)
 	}
 	before, err := d.repository.nodes(from)
@@ -86,8 +95,9 @@ func (d *differ) nodes(prefix string, a, b *node, depth int) error {
 	}
 	path := prefix + name
 	if from != to {
-		if len(d.found) >= d.most {
-			return fmt.Errorf("list more than %d differences: %w", d.most, ErrTooLarge)
+		d.bytes += len(path)
+		if len(d.found) >= d.bounds.found || d.bytes > d.bounds.bytes {
+			return fmt.Errorf("list %d differences, with paths of %d bytes: %w", len(d.found)+1, d.bytes, ErrTooLarge)
 		}
 		d.found = append(d.found, Difference{Path: path, From: from, To: to})
 	}

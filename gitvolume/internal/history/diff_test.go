@@ -80,9 +80,16 @@ func TestDiffBomb(t *testing.T) {
 			}
 			tree = must(r.putTree(nodes))
 		}
-		d := differ{repository: r, most: 1000}
-		if err := d.trees("", object.ID{}, tree, 0); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s: %d differences, %v", name, len(d.found), err)
+		for what, most := range map[string]bounds{
+			"paths": {1000, 1 << 40, 1 << 40}, "directories": {1 << 40, 1 << 40, 1000}, "bytes": {1 << 40, 1000, 1 << 40},
+		} {
+			if leaf == nil && what != "directories" {
+				continue // It has no path at all.
+			}
+			d := differ{repository: r, bounds: most}
+			if err := d.trees("", object.ID{}, tree, 0); !errors.Is(err, ErrTooLarge) || len(d.found) > 1000 || d.read > 2000 {
+				t.Errorf("%s, %s: %d differences, %v", name, what, len(d.found), err)
+			}
 		}
 	}
 	deep := must(r.putTree([]node{newNode("f", object.Regular, blob)}))
@@ -94,5 +101,25 @@ func TestDiffBomb(t *testing.T) {
 	}
 	if got, err := r.Find(deep, strings.Repeat("d/", 5000)+"f"); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("deep: found %v, %v", got, err)
+	}
+}
+
+// TestDiffLongPaths compares trees whose paths, few enough, have too many bytes.
+func TestDiffLongPaths(t *testing.T) {
+	r, _ := newRepository(t)
+	var nodes []node
+	for i := range 1000 {
+		nodes = append(nodes, newNode(fmt.Sprint("f", i), object.Regular, must(r.Blob(nil))))
+	}
+	tree := must(r.putTree(nodes))
+	for range 12 {
+		nodes = nil
+		for i := range 10 {
+			nodes = append(nodes, newNode(strings.Repeat("n", 240)+fmt.Sprint(i), object.Directory, tree))
+		}
+		tree = must(r.putTree(nodes))
+	}
+	if got, err := r.Diff(object.ID{}, tree); !errors.Is(err, ErrTooLarge) || got != nil {
+		t.Errorf("%d differences, %v", len(got), err)
 	}
 }

@@ -1,10 +1,15 @@
 package history
 
 import (
+	"crypto/rand"
+	"crypto/sha1"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+
+	"liken.sh/csicommon/errortext"
 )
 
 // flushAt is how many bytes of pending objects, deflated, are written without being
@@ -26,42 +31,64 @@ func (r *Repository) Flush() error {
 		return fmt.Errorf("write a pack: %w", err)
 	}
 	r.pending.reset()
+	return r.added()
+}
+
+// added takes up a pack that was written.
+func (r *Repository) added() error {
 	if r.flushed++; r.flushed >= reopenAfter {
 		return r.reopen()
 	}
 	if err := r.odb.Refresh(); err != nil {
 		return fmt.Errorf("find the new pack: %w", err)
 	}
-	return r.known.update()
+	return nil
 }
 
-// writePack writes the pending pack and its index. The pack is in place before the
-// index, by which git finds it; what a crash leaves is a temporary file, or a pack
-// that nobody sees.
+// writePack writes the pending pack and its index.
 func (r *Repository) writePack() error {
 	sum := r.pending.close()
 	defer r.pending.reopen()
-	dir := filepath.Join(r.dir, "objects", "pack")
-	pack, err := write(dir, r.pending.pack, 0o444)
+	pack, err := write(r.packDir(), r.pending.pack, 0o444)
 	if err != nil {
 		return err
 	}
-	index, err := write(dir, packIndex(r.pending.objects, sum), 0o444)
+	return r.placePack(pack, packIndex(r.pending.objects, sum))
+}
+
+// placePack puts a pack, which is a temporary file and complete, in place durably with
+// its index. The pack is in place before the index, by which git finds it; what a crash
+// leaves is a temporary file, or a pack that nobody sees.
+func (r *Repository) placePack(pack *os.File, content []byte) error {
+	index, err := write(r.packDir(), content, 0o444)
 	if err != nil {
 		return errors.Join(err, discard(pack))
 	}
 	// Together they cost one commit of the file system's journal.
 	synced := make(chan error, 1)
 	go func() { synced <- index.Sync() }()
-	if err := errors.Join(pack.Sync(), <-synced); err != nil {
+	err = errors.Join(errortext.WithoutPath(pack.Sync()), errortext.WithoutPath(<-synced))
+	if err != nil {
 		return errors.Join(fmt.Errorf("sync the pack: %w", err), discard(pack), discard(index))
 	}
-	name := filepath.Join(dir, "pack-"+hex.EncodeToString(sum[:]))
+	name := filepath.Join(r.packDir(), newPackName())
 	if err := rename(pack, name+".pack"); err != nil {
 		return errors.Join(err, discard(index))
 	}
 	if err := rename(index, name+".idx"); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return syncDir(r.packDir())
+}
+
+// packDir is the directory of packs.
+func (r *Repository) packDir() string { return filepath.Join(r.dir, "objects", "pack") }
+
+// newPackName is a name that no pack had before. Git's own name follows from what is in
+// a pack: one with the same objects as an older one would take its name, and be deleted
+// by a gc that means the older one.
+func newPackName() string {
+	var name [sha1.Size]byte
+	_, _ = rand.Read(name[:]) // It never fails.
+	return "pack-" + hex.EncodeToString(name[:])
 }

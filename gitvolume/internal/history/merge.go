@@ -51,7 +51,7 @@ func (m *merging) merge(ctx context.Context, base, ours, theirs object.ID) (obje
 
 // tree merges one directory. The zero id is one without anything, which git drops.
 func (m *merging) tree(base, ours, theirs object.ID, depth int) (object.ID, error) {
-	if m.read++; depth > maxDepth || m.read > maxDifferences {
+	if m.read++; depth > maxDepth || m.read > maxDirectories {
 		return object.ID{}, fmt.Errorf("compare %d directories, of which one lies %d deep: %w", m.read, depth, ErrTooLarge)
 	}
 	have, err := m.trees.nodes(ours)

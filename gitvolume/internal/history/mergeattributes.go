@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"strings"
 
 	"liken.sh/gitvolume/internal/object"
 )
@@ -12,13 +13,23 @@ const (
 	maxMergeAttributes = 16 << 20
 	// ignoredAttributes is the size from which git passes over one: 100 MiB.
 	ignoredAttributes = 100 << 20
+	// maxAttributesPath is the longest path of one that a disk can hold beside what
+	// stands before it, of the 4,095 bytes that a system call takes.
+	maxAttributesPath = 3 << 10
 )
 
-// tooManyAttributes says that a merge's attributes are beyond the bound.
+// tooManyAttributes says that a merge's attributes are beyond what can be held, or laid
+// out as a work tree.
 type tooManyAttributes struct{ path string }
 
 func (t *tooManyAttributes) Error() string {
-	return fmt.Sprintf("with %q the attributes of the merge have more than %d bytes", t.path, maxMergeAttributes)
+	return fmt.Sprintf("with %q the attributes of the merge are too much", t.path)
+}
+
+// tooMany names the topmost directory, since the path itself may be too long for anybody.
+func tooMany(path string) error {
+	top, _, _ := strings.Cut(path, "/")
+	return &tooManyAttributes{top}
 }
 
 // attributes are the .gitattributes files, by path, that say how git merges what differs
@@ -42,8 +53,8 @@ type attributing struct {
 
 // directory looks at a directory in which something changed.
 func (a *attributing) directory(prefix string, base, ours, theirs object.ID, depth int) error {
-	if a.looked++; depth > maxDepth || a.looked > maxDifferences {
-		return fmt.Errorf("look into %d directories, of which one lies %d deep: %w", a.looked, depth, ErrTooLarge)
+	if a.looked++; depth > maxDepth || a.looked > maxDirectories {
+		return tooMany(prefix)
 	}
 	return a.trees.match(base, ours, theirs, func(base, ours, theirs *node) error {
 		switch {
@@ -70,6 +81,8 @@ func (a *attributing) add(path string, blob object.ID) error {
 		return fmt.Errorf("look at %q: %w", path, err)
 	case size >= ignoredAttributes:
 		return nil
+	case len(path) > maxAttributesPath:
+		return tooMany(path)
 	case a.size+size > maxMergeAttributes:
 		return &tooManyAttributes{path}
 	}

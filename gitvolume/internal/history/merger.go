@@ -22,13 +22,14 @@ type Merger interface {
 }
 
 // Conflict is the error of a rebase that git would not have finished either, or that
-// nobody is asked about: changes meet, and what the attributes files say about their
-// merge has more than 16 MiB. The volume then goes on as after any other conflict.
+// nobody is asked about: changes meet, and the attributes files that say how to merge them
+// have more than 16 MiB, lie at a path longer than a work tree can have, or in more
+// directories than can be looked into. The volume then goes on as after any other conflict.
 type Conflict struct {
 	// Commit is the commit that could not be replayed.
 	Commit object.ID
-	// Paths are where it conflicts, as the Merger names them, or the attributes file
-	// with which they are too much.
+	// Paths are where it conflicts, as the Merger names them, or the attributes file or
+	// directory with which they are too much.
 	Paths []string
 }
 
@@ -84,7 +85,7 @@ func (m *merging) ask(ctx context.Context, base, ours, theirs object.ID) (object
 }
 
 // standIn makes a commit that is there for its tree alone. It is the same one for the
-// same trees, so merging twice leaves nothing more behind.
+// same trees, so a gc keeps one of all that were made.
 func (r *Repository) standIn(tree object.ID, parents ...object.ID) (object.ID, error) {
 	nobody := Signature{Name: "git-csi-driver", Email: "git-csi-driver@git.liken.sh", When: time.Unix(0, 0).UTC()}
 	return r.Commit(Draft{Tree: tree, Parents: parents, Author: nobody, Committer: nobody, Message: "Merge trees"})

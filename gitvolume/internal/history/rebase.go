@@ -82,7 +82,8 @@ func (r *Repository) rebase(ctx context.Context, replay Replay) (Rebased, error)
 		tree = step.tree
 		done.Tip, err = r.Commit(Draft{
 			Tree: tree, Parents: []object.ID{done.Tip},
-			Author: step.author, Committer: replay.Committer, Message: step.message,
+			Author: step.said.Author.orNamed(), author: step.said.author,
+			Committer: replay.Committer, Message: step.said.Message,
 		})
 		if err != nil {
 			return Rebased{}, fmt.Errorf("replay %s: %w", commit, err)
@@ -121,8 +122,8 @@ type replayed struct {
 	tree object.ID
 	// changes tells whether the commit differs from its parent at all.
 	changes bool
-	author  Signature
-	message string
+	// said is what the commit says.
+	said Description
 }
 
 // replay makes a commit's changes in a tree.
@@ -131,7 +132,7 @@ func (m *merging) replay(ctx context.Context, commit, on object.ID) (replayed, e
 	if err != nil {
 		return replayed{}, err
 	}
-	s := replayed{to: withoutEmpty(d.Tree), author: d.Author, message: d.Message}
+	s := replayed{to: withoutEmpty(d.Tree), said: d}
 	var base object.ID
 	if len(d.Parents) > 0 {
 		s.from = d.Parents[0]

@@ -179,6 +179,38 @@ func TestRebaseWithFarTooManyAttributes(t *testing.T) {
 	}
 }
 
+// TestRebaseWithAttributesOutOfReach: neither a path that no disk can hold nor a tree that
+// stands for more directories than could be looked into lets a volume fail for ever.
+func TestRebaseWithAttributesOutOfReach(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	r := w.repository
+	bomb := must(r.putTree(nil))
+	for i := range 8 {
+		nodes := []node{newNode("x", object.Regular, must(r.Blob(fmt.Append(nil, i))))}
+		for i := range 10 {
+			nodes = append(nodes, newNode(fmt.Sprint(i), object.Directory, bomb))
+		}
+		bomb = must(r.putTree(nodes))
+	}
+	for name, change := range map[string]Change{
+		"long": file(t, r, "long/"+strings.Repeat(strings.Repeat("x", 200)+"/", 20)+attributesFile, "* -merge\n"),
+		"bomb": {Path: "bomb", Mode: object.Directory, Blob: bomb},
+	} {
+		commitOf := func(content string, more []Change, parents ...object.ID) object.ID {
+			return commit(t, r, must(r.Edit(object.ID{}, append(more, file(t, r, "a", content)))), parents...)
+		}
+		base := commitOf(lines(1), nil)
+		onto := commitOf(lines(1)+"theirs\n", []Change{change}, base)
+		tip := commitOf("ours\n"+lines(1), nil, base)
+		_, err := r.Rebase(t.Context(), w.replay(base, tip, onto))
+		var conflict *Conflict
+		if !errors.As(err, &conflict) || conflict.Commit != tip || len(conflict.Paths) != 1 || conflict.Paths[0] != name {
+			t.Errorf("%s: the error is %v, want a conflict at it", name, err)
+		}
+	}
+}
+
 // TestRebaseLongHistory replays what a node did in weeks without its remote.
 func TestRebaseLongHistory(t *testing.T) {
 	t.Parallel()

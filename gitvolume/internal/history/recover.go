@@ -13,6 +13,7 @@ import (
 
 	git "github.com/libgit2/git2go/v34"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -50,9 +51,9 @@ type recovery struct {
 
 // locks removes lock files of the repository and of its refs.
 func (r *recovery) locks() error {
-	for _, pattern := range []string{"*.lock", "objects/info/*.lock", "objects/pack/*.lock"} {
-		found, err := filepath.Glob(filepath.Join(r.dir, pattern))
-		if err != nil {
+	for _, dir := range []string{".", "objects/info", "objects/pack"} {
+		found, err := listSuffix(filepath.Join(r.dir, dir), ".lock")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("look for locks: %w", err)
 		}
 		for _, path := range found {
@@ -111,11 +112,14 @@ func (r *recovery) loose() error {
 
 // indexes makes the index of a pack anew that has none which can be read.
 func (r *recovery) indexes() error {
-	packs, err := filepath.Glob(filepath.Join(r.dir, "objects", "pack", "pack-*.pack"))
-	if err != nil {
+	packs, err := listSuffix(filepath.Join(r.dir, "objects", "pack"), ".pack")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("list the packs: %w", err)
 	}
 	for _, pack := range packs {
+		if !strings.HasPrefix(filepath.Base(pack), "pack-") {
+			continue
+		}
 		index := strings.TrimSuffix(pack, ".pack") + ".idx"
 		if indexReads(index) {
 			continue
@@ -156,7 +160,7 @@ func reindex(pack, index string) (err error) {
 	dir := filepath.Dir(pack)
 	work, err := os.MkdirTemp(dir, temporary)
 	if err != nil {
-		return fmt.Errorf("make a directory: %w", err)
+		return fmt.Errorf("make a directory: %w", errortext.WithoutPath(err))
 	}
 	defer func() { err = errors.Join(err, removeDir(work)) }()
 	from, err := os.Open(pack)
@@ -178,10 +182,13 @@ func reindex(pack, index string) (err error) {
 	}
 	made := filepath.Join(work, "pack-"+hex.EncodeToString(id[:])+".idx")
 	if err := os.Rename(made, index); err != nil {
-		return fmt.Errorf("put the index in place: %w", err)
+		return fmt.Errorf("put the index in place: %w", errortext.WithoutPath(err))
 	}
 	return syncDir(dir)
 }
+
+// writerOnly hides what else the indexer can do, so that the given buffer is used.
+type writerOnly struct{ io.Writer }
 
 // removeDir removes a directory of files.
 func removeDir(dir string) error {

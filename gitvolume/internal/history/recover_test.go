@@ -167,3 +167,25 @@ func age(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+// TestRecoverOddPath has a repository in a directory whose name means something in a
+// pattern.
+func TestRecoverOddPath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "re[p]*o?")
+	if err := Create(dir); err != nil {
+		t.Fatal(err)
+	}
+	r := openRepository(t, dir)
+	if must(r.Blob([]byte("x"))); r.Flush() != nil || must(r.Packs()) != 1 {
+		t.Errorf("there are %d packs", must(r.Packs()))
+	}
+	lock := filepath.Join(dir, "packed-refs.lock")
+	index := must(r.packIndexes())[0]
+	if err := errors.Join(os.WriteFile(lock, nil, 0o600), os.Chmod(index, 0o600), os.Truncate(index, 0)); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Recover(dir)
+	if err != nil || len(done.Locks) != 1 || len(done.Indexes) != 1 || exists(lock) {
+		t.Errorf("recovered %+v, %v", done, err)
+	}
+}

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,6 +35,11 @@ const (
 	lockTries = 20
 	lockPause = 50 * time.Millisecond
 )
+
+// The driver has nobody pack refs: libgit2 looks at a ref's file and at packed-refs one
+// after the other, so a ref that git packs meanwhile can seem to be gone, or be deleted
+// in one of the places alone. The configuration keeps a gc from it; someone who does it
+// by hand is met by looking again.
 
 // NamedRef is a ref and what it names.
 type NamedRef struct {
@@ -135,6 +141,9 @@ func (r *Repository) DeleteRef(name string, from object.ID) error {
 	})
 	if err == nil {
 		err = syncDir(r.existingDir(filepath.Dir(name)))
+		if errors.Is(err, fs.ErrNotExist) { // It went after it was found: what is above counts.
+			err = syncDir(r.existingDir(filepath.Dir(name)))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("delete the ref %q: %w", name, err)
@@ -174,6 +183,10 @@ func (r *Repository) lookupRef(name string) (*git.Reference, error) {
 		}
 	}
 	ref, err := r.git.References.Lookup(name)
+	if git.IsErrorCode(err, git.ErrorCodeNotFound) {
+		// It may have been packed between the two looks that this is.
+		ref, err = r.git.References.Lookup(name)
+	}
 	if err != nil {
 		return nil, refError(err)
 	}

@@ -166,3 +166,16 @@ func TestCheckRef(t *testing.T) {
 		}
 	}
 }
+
+// TestRefsStayFiles has git look after the repository: it must not pack refs, beside
+// which libgit2 is not safe.
+func TestRefsStayFiles(t *testing.T) {
+	r, peer := newRepository(t)
+	if err := r.SetRef("refs/heads/main", commit(t, r, object.ID{}), object.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	peer.run("gc", "-q")
+	if !exists(filepath.Join(r.dir, "refs", "heads", "main")) || exists(filepath.Join(r.dir, "packed-refs")) {
+		t.Error("git has packed the refs")
+	}
+}

@@ -16,7 +16,7 @@ type Repository struct {
 	dir     string
 	git     *git.Repository
 	odb     *git.Odb
-	known   *known
+	chains  *chains
 	pending *pending
 	flushed int // Packs written since the repository was opened.
 }
@@ -28,6 +28,7 @@ func Open(dir string) (*Repository, error) {
 		return nil, err
 	}
 	r := &Repository{dir: dir, pending: newPending()}
+	r.chains = &chains{dir: r.packDir()}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -46,13 +47,7 @@ func (r *Repository) open() error {
 		repository.Free()
 		return fmt.Errorf("open the object database: %w", err)
 	}
-	known, err := openKnown(r.dir + "/objects")
-	if err != nil {
-		odb.Free()
-		repository.Free()
-		return err
-	}
-	r.git, r.odb, r.known, r.flushed = repository, odb, known, 0
+	r.git, r.odb, r.flushed = repository, odb, 0
 	return nil
 }
 
@@ -61,7 +56,6 @@ func (r *Repository) Close() {
 	if r.git == nil {
 		return
 	}
-	r.known.close()
 	r.odb.Free()
 	r.git.Free()
 	r.git = nil
@@ -76,25 +70,25 @@ func (r *Repository) reopen() error {
 	if err := fresh.open(); err != nil {
 		return err
 	}
-	r.known.close()
 	r.odb.Free()
 	r.git.Free()
-	r.git, r.odb, r.known, r.flushed = fresh.git, fresh.odb, fresh.known, 0
+	r.git, r.odb, r.flushed = fresh.git, fresh.odb, 0
 	return nil
 }
 
-// Packs is how many packs the repository has: each Flush adds one, and all that is done
-// costs more with their number. Above some fifty of them git should repack, in a way that
-// keeps what no ref leads to yet: by gc, or by repack with --geometric, never with -ad.
+// Packs is how many packs the repository has: each Flush and each large blob adds one,
+// and all that is done costs more with their number. Above some fifty of them git should
+// repack, in a way that keeps what no ref leads to yet: by gc, or by repack with
+// --geometric, never with -ad.
 func (r *Repository) Packs() (int, error) {
-	if err := r.known.update(); err != nil {
-		return 0, err
-	}
-	return len(r.known.packs), nil
+	indexes, err := r.packIndexes()
+	return len(indexes), err
 }
 
-// put adds an object and gives its id. One that is in the repository already is not
-// written again.
+// put adds an object and gives its id. One that is in the repository already is written
+// once more: it may be on its way out, since a gc that looked before any ref led to it
+// deletes the pack it is in. Only a pack that comes after that look is safe from it. The
+// next gc drops what is there twice.
 func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error) {
 	// libgit2's own SHA-1 finds the known ways to make two files with one id, which
 	// git refuses as well.
@@ -104,14 +98,6 @@ func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error)
 	}
 	id := object.ID(*oid)
 	if _, ok := r.pending.objects[id]; ok {
-		return id, nil
-	}
-	if r.known.has(id) {
-		// libgit2 makes what holds the object look new, so that a prune which
-		// saw no ref that leads to it leaves it alone; or writes it after all.
-		if _, err := r.odb.Write(content, kind); err != nil {
-			return object.ID{}, fmt.Errorf("write a %s: %w", kindName(kind), err)
-		}
 		return id, nil
 	}
 	if len(r.pending.pack)+len(content) > flushAt {
@@ -164,6 +150,9 @@ func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectTy
 	}
 	if size > limit {
 		return nil, kind, fmt.Errorf("read %s of %d bytes, the limit is %d: %w", id, size, limit, ErrTooLarge)
+	}
+	if err := r.chains.check(id, limit); err != nil {
+		return nil, kind, err
 	}
 	stored, err := r.odb.Read(oid)
 	if err != nil {

@@ -3,6 +3,8 @@ package history
 import (
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -36,6 +38,41 @@ func (s Signature) encode() (string, error) {
 	}
 	minutes := offset / 60
 	return fmt.Sprintf("%s <%s> %d %c%02d%02d", name, clean(s.Email), seconds, sign, min(minutes/60, 99), minutes%60), nil
+}
+
+// isSignature tells whether `git fsck --strict`, and so a server that checks, takes a line
+// that says who and when. It takes more than git writes, such as an empty name.
+func isSignature(line string) bool {
+	name, rest, ok := strings.Cut(line, "<")
+	if !ok || !strings.HasSuffix(name, " ") || strings.ContainsAny(name, ">\n\x00") {
+		return false
+	}
+	email, rest, ok := strings.Cut(rest, "> ")
+	if !ok || strings.ContainsAny(email, "<>\n\x00") {
+		return false
+	}
+	seconds, zone, ok := strings.Cut(rest, " ")
+	if !ok || !isDigits(seconds) || len(seconds) > 1 && seconds[0] == '0' {
+		return false
+	}
+	if n, err := strconv.ParseInt(seconds, 10, 64); err != nil || n == math.MaxInt64 {
+		return false
+	}
+	return len(zone) == 5 && (zone[0] == '+' || zone[0] == '-') && isDigits(zone[1:])
+}
+
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
+
+// orNamed is the signature with a name that a commit can hold, if it has none: a commit
+// that others made must not keep a volume from being rebased.
+func (s Signature) orNamed() Signature {
+	if clean(s.Name) == "" {
+		s.Name = s.Email
+	}
+	if clean(s.Name) == "" {
+		s.Name = "unknown"
+	}
+	return s
 }
 
 // clean is a name or an address without what git leaves out.

@@ -6,11 +6,9 @@ import (
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 
@@ -21,9 +19,9 @@ import (
 
 // openPacked opens a blob that some pack holds whole, or gives nil if none does.
 func (r *Repository) openPacked(id object.ID, size int64) (*deflated, error) {
-	indexes, err := filepath.Glob(filepath.Join(r.dir, "objects", "pack", "*.idx"))
+	indexes, err := r.packIndexes()
 	if err != nil {
-		return nil, fmt.Errorf("list the packs: %w", err)
+		return nil, err
 	}
 	for _, index := range indexes {
 		// A pack that cannot be read is not the one that libgit2 found the blob in, or
@@ -37,6 +35,11 @@ func (r *Repository) openPacked(id object.ID, size int64) (*deflated, error) {
 		}
 	}
 	return nil, nil
+}
+
+// packIndexes are the indexes of the packs that the repository has.
+func (r *Repository) packIndexes() ([]string, error) {
+	return listSuffix(r.packDir(), ".idx")
 }
 
 // findInIndex looks an object up in a pack's index of version 2.
