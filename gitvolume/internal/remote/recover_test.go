@@ -119,6 +119,13 @@ func TestGC(t *testing.T) {
 	if len(packs) != 1 {
 		t.Errorf("there are %d packs", len(packs))
 	}
+	// Who deletes or makes a ref by libgit2 meanwhile would lose it to packed-refs.
+	if _, err := os.Stat(filepath.Join(store.Dir, "packed-refs")); err == nil {
+		t.Error("the refs are packed")
+	}
+	if _, err := os.Stat(filepath.Join(store.Dir, "refs/git-csi/x")); err != nil {
+		t.Errorf("a ref is not loose: %v", err)
+	}
 	store.Git("fsck", "--strict")
 }
 
