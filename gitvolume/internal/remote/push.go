@@ -46,8 +46,16 @@ type Pushed struct {
 // overwritten. The error is a Moved, a Declined, an Unknown, or has one of the kinds of a
 // Failure; then the branch was not pushed, except that with Unknown it may have been.
 func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
-	if err := c.checkAhead(ctx, push); err != nil {
+	if err := c.contains(ctx, push.Dir, push.Branch); err != nil {
 		return Pushed{}, fmt.Errorf("push: %w", err)
+	}
+	if err := c.metadataAhead(ctx, push); err != nil {
+		// What is wrong with the record must not keep the user's commits from the remote.
+		push.Metadata = nil
+		if _, failed := c.pushSingly(ctx, push); failed != nil {
+			return Pushed{}, failed
+		}
+		return Pushed{Metadata: fmt.Errorf("push the metadata: %w", err)}, nil
 	}
 	if push.Metadata == nil || c.takesSingly(push.Remote.URL) {
 		return c.pushSingly(ctx, push)
@@ -125,7 +133,7 @@ func (c *Command) takesSingly(url attributes.URL) bool {
 
 // attempt is one run of git push. A lease makes the remote compare each ref with what is
 // expected of it, which a plain push does not: that would bring back commits which
-// upstream took off its branch. It is no force, because checkAhead has seen that each tip
+// upstream took off its branch. It is no force, because Push has seen that each tip
 // contains what it replaces.
 func (c *Command) attempt(ctx context.Context, push Push, updates ...Update) error {
 	atomic := "--no-atomic"
