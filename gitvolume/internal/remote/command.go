@@ -62,8 +62,8 @@ type Command struct {
 	repositories keyedmutex.Mutex
 
 	mu sync.Mutex
-	// singly holds the URLs of remotes that do not take refs atomically.
-	singly map[string]bool
+	// singly holds when a remote, by its URL, was seen not to take refs atomically.
+	singly map[string]time.Time
 }
 
 // New prepares the directory. What an earlier process that was killed left of its runs
@@ -84,7 +84,7 @@ func New(settings Settings) (*Command, error) {
 		home:     filepath.Join(settings.Directory, "home"),
 		roles:    filepath.Join(settings.Directory, "roles"),
 		runs:     filepath.Join(settings.Directory, "runs"),
-		singly:   map[string]bool{},
+		singly:   map[string]time.Time{},
 	}
 	if c.settings.Memory == 0 {
 		c.settings.Memory = defaultMemory

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/object"
@@ -76,9 +77,7 @@ func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
 	// The metadata alone may have been refused, or the remote takes no two refs at once.
 	pushed, err := c.pushSingly(ctx, push)
 	if err == nil && pushed.Metadata == nil && refs.Tip(push.Branch.Ref) == push.Branch.Expected {
-		c.mu.Lock()
-		c.singly[push.Remote.URL.String()] = true
-		c.mu.Unlock()
+		c.rememberSingly(push.Remote.URL)
 	}
 	return pushed, err
 }
@@ -123,12 +122,27 @@ func (c *Command) pushOne(ctx context.Context, push Push, update Update) error {
 	return judge(refs, update, failed)
 }
 
-// takesSingly tells whether the remote was seen to refuse two refs at once and to take
-// one after the other.
+// singlyAge is how long a remote that refused two refs at once is not tried again: it may
+// have refused for another reason, which has passed.
+const singlyAge = time.Hour
+
+func (c *Command) rememberSingly(url attributes.URL) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.singly[url.String()] = time.Now()
+}
+
+// takesSingly tells whether the remote was lately seen to refuse two refs at once and to
+// take one after the other.
 func (c *Command) takesSingly(url attributes.URL) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.singly[url.String()]
+	seen, found := c.singly[url.String()]
+	if found && time.Since(seen) >= singlyAge {
+		delete(c.singly, url.String())
+		return false
+	}
+	return found
 }
 
 // attempt is one run of git push. A lease makes the remote compare each ref with what is
