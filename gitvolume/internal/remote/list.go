@@ -30,7 +30,9 @@ type Refs struct {
 	Branches, Tags []string
 
 	keep func(name string) bool
-	tips map[string]tip
+	// redact takes secrets out of names that are shown.
+	redact func(string) string
+	tips   map[string]tip
 }
 
 // tip is where a ref is, and what a tag is a tag of.
@@ -61,7 +63,7 @@ func (c *Command) List(ctx context.Context, remote Remote, names ...string) (*Re
 }
 
 func (c *Command) list(ctx context.Context, remote Remote, keep func(name string) bool) (*Refs, error) {
-	refs := &Refs{keep: keep, tips: map[string]tip{}}
+	refs := &Refs{keep: keep, redact: c.redactor(&remote), tips: map[string]tip{}}
 	if err := c.lines(ctx, remote, refs.add, "--symref"); err != nil {
 		return nil, err
 	}
@@ -166,7 +168,7 @@ func (r *Refs) Resolve(name string) (Ref, error) {
 	missing := &MissingRef{Name: name, Empty: r.Count == 0}
 	for _, exist := range [][]string{r.Branches, r.Tags} {
 		for _, short := range exist[:min(len(exist), examples/2)] {
-			missing.Exist = append(missing.Exist, quote(short))
+			missing.Exist = append(missing.Exist, quote(r.redact(short)))
 		}
 	}
 	return Ref{}, missing

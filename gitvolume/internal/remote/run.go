@@ -117,7 +117,7 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	if err != nil {
 		return ended{}, &startError{err}
 	}
-	said := &words{alive: link.alive, progress: r.follow(link), redact: r.redact}
+	said := &words{alive: link.alive, progress: r.follow(link), redact: c.redactor(r.remote)}
 	p := &process{
 		command: c, run: r, link: link, said: said,
 		environment: append(environment, runVariable+"="+filepath.Base(place)),
@@ -125,16 +125,6 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	}
 	status, err := p.do(ctx)
 	return ended{status: status, facts: link.learned(), words: said.shown()}, err
-}
-
-// redact takes the session's secrets out of a text.
-func (r *run) redact(text string) string {
-	if r.remote != nil {
-		if redactor, ok := r.remote.Session.(Redactor); ok {
-			return redactor.Redact(text)
-		}
-	}
-	return text
 }
 
 // follow adds what git cannot say to its progress.
