@@ -57,10 +57,9 @@ func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes m
 	defer func() { _ = removeTree(work) }() // What is left goes with a later merge.
 	output := &head{limit: longestMerge}
 	e, err := m.command.do(ctx, run{
-		// Git looks for attributes from its own directory on, and in a work tree alone.
-		args: []string{"-C", work, "--work-tree=" + work,
-			"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
+		args:   []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
 		dir:    m.dir,
+		work:   work,
 		config: [][2]string{{"merge.directoryRenames", "false"}},
 		stdout: output,
 	})

@@ -135,6 +135,9 @@ func TestMergeTreesFails(t *testing.T) {
 			if err == nil || row.want != nil && !errors.Is(err, row.want) || len(conflicts) > 0 || !tree.IsZero() {
 				t.Errorf("%s, %q, %v, want an error that is %v", tree, conflicts, err, row.want)
 			}
+			if err != nil && errors.Is(row.want, ErrFailed) && !strings.Contains(err.Error(), ": run git merge-tree: ") {
+				t.Errorf("the error does not say what was run: %v", err)
+			}
 			leftAttributes(t, c, 0)
 		})
 	}

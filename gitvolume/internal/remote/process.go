@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 		Path:        p.command.settings.Executable,
 		Args:        append([]string{roleGit, bounds.String(), "git"}, p.run.args...),
 		Env:         p.environment,
-		Dir:         p.command.home,
+		Dir:         cmp.Or(p.run.work, p.command.home),
 		Stdin:       p.run.stdin,
 		Stdout:      p.run.stdout,
 		Stderr:      p.said,

@@ -19,6 +19,9 @@ type run struct {
 	args []string
 	// dir is the bare repository it works in; empty for none.
 	dir string
+	// work is the work tree, where git also starts: it looks for attributes from there on.
+	// Empty for none.
+	work string
 	// remote is what it talks to; nil for nothing.
 	remote *Remote
 	config [][2]string
@@ -154,6 +157,9 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 	}
 	if r.dir != "" {
 		environment = append(environment, "GIT_DIR="+r.dir)
+	}
+	if r.work != "" {
+		environment = append(environment, "GIT_WORK_TREE="+r.work)
 	}
 	config := append(ownConfig(), r.config...)
 	if r.remote == nil {
