@@ -12,12 +12,9 @@ import (
 // take commits out of a branch, which is never done.
 var ErrNotAhead = errors.New("the tip does not contain the commit it is to replace")
 
-// checkAhead sees to it that a push only adds to what it replaces. The metadata is the
-// driver's own ref; if somebody put on it what is no commit, that may be replaced.
-func (c *Command) checkAhead(ctx context.Context, push Push) error {
-	if err := c.contains(ctx, push.Dir, push.Branch); err != nil {
-		return err
-	}
+// metadataAhead sees to it that a push only adds to the metadata that it replaces. That is
+// the driver's own ref; if somebody put on it what is no commit, that may be replaced.
+func (c *Command) metadataAhead(ctx context.Context, push Push) error {
 	if push.Metadata == nil {
 		return nil
 	}

@@ -62,13 +62,14 @@ type Command struct {
 	repositories keyedmutex.Mutex
 
 	mu sync.Mutex
-	// singly holds the URLs of remotes that do not take refs atomically.
-	singly map[string]bool
+	// singly holds when a remote, by its URL, was seen not to take refs atomically.
+	singly map[string]time.Time
 }
 
-// New prepares the directory, of which it removes what a killed process left. The
-// process becomes the one that orphans below it fall to (PR_SET_CHILD_SUBREAPER), so
-// that a helper of git that outlives git can be ended and waited for.
+// New prepares the directory. What an earlier process that was killed left of its runs
+// is ended before it returns, and removed. The process becomes the one that orphans below
+// it fall to (PR_SET_CHILD_SUBREAPER), so that a helper of git that outlives git can be
+// ended and waited for.
 func New(settings Settings) (*Command, error) {
 	if len(settings.Directory) > longestDirectory {
 		return nil, fmt.Errorf("directory %q of the git command has %d bytes, at most %d leave room for its sockets",
@@ -83,7 +84,7 @@ func New(settings Settings) (*Command, error) {
 		home:     filepath.Join(settings.Directory, "home"),
 		roles:    filepath.Join(settings.Directory, "roles"),
 		runs:     filepath.Join(settings.Directory, "runs"),
-		singly:   map[string]bool{},
+		singly:   map[string]time.Time{},
 	}
 	if c.settings.Memory == 0 {
 		c.settings.Memory = defaultMemory
@@ -100,6 +101,9 @@ func New(settings Settings) (*Command, error) {
 	c.path = variable(settings.Environment, "PATH")
 	if c.path == "" {
 		c.path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	if err := c.endEarlier(); err != nil {
+		return nil, err
 	}
 	if err := c.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare the git command's directory: %w", err)

@@ -28,6 +28,7 @@ type facts struct {
 	sshStatus        int   // -1: ssh did not end by itself
 	asked            bool  // the remote wanted a credential, and there was none
 	requested        bool  // an HTTP request was sent
+	asking           bool  // and since then no proxy was asked for a connection
 	httpStatus       int   // of the answer to the last request; 0: none
 	speaksGit        bool  // an HTTP answer was of git's own type
 	proxyStatus      int   // of the last answer of a proxy; 0: none

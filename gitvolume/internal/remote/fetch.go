@@ -108,16 +108,13 @@ func (c *Command) fetchCommits(ctx context.Context, request Request, commits map
 	if len(commits) == 0 || c.fetch(ctx, request, commits) == nil {
 		return nil
 	}
-	refs, err := c.list(ctx, request.Remote, func(name string) bool {
-		return strings.HasPrefix(name, "refs/heads/") || strings.HasPrefix(name, "refs/tags/")
-	})
+	names, err := c.names(ctx, request.Remote)
 	if err != nil {
 		return err
 	}
 	whole := request
 	whole.Depth = 0
-	names := strings.Join(slices.Sorted(maps.Keys(refs.tips)), "\n")
-	if err := c.fetchSpecs(ctx, whole, names+"\n"); err != nil {
+	if err := c.fetchSpecs(ctx, whole, names); err != nil {
 		return err
 	}
 	for from, to := range commits {

@@ -11,8 +11,9 @@ import (
 const pruneAge = "6.hours.ago"
 
 // GC has git pack what the repository holds and remove old objects that no ref reaches.
-// It leaves the processor and the disk to others. A fetch into the repository waits for
-// it.
+// Refs stay loose: the driver makes and deletes them meanwhile by libgit2, which is not
+// safe beside a git that packs them. It leaves the processor and the disk to others. A
+// fetch into the repository waits for it.
 func (c *Command) GC(ctx context.Context, dir string) error {
 	unlock, err := c.repositories.Lock(ctx, dir)
 	if err != nil {
@@ -23,7 +24,7 @@ func (c *Command) GC(ctx context.Context, dir string) error {
 	// the container's restart; there is no other gc while the repository is held.
 	_, err = c.do(ctx, run{
 		args: []string{"gc", "--quiet", "--force", "--prune=" + pruneAge}, dir: dir, idle: true,
-		config: [][2]string{{"gc.autoDetach", "false"}, {"gc.writeCommitGraph", "false"}, {"repack.writeBitmaps", "false"}},
+		config: [][2]string{{"gc.autoDetach", "false"}, {"gc.packRefs", "false"}, {"gc.writeCommitGraph", "false"}, {"repack.writeBitmaps", "false"}},
 	})
 	if err != nil {
 		return fmt.Errorf("collect garbage: %w", err)

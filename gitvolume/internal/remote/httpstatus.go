@@ -22,8 +22,8 @@ type httpStatus struct {
 	tunnel bool
 }
 
-// Write takes a part of the trace. It is not a sign of life: the trace also tells of
-// what does not move.
+// Write takes a part of the trace. Only headers are a sign of life: the trace also tells
+// of what does not move.
 func (h *httpStatus) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
@@ -45,9 +45,11 @@ func (h *httpStatus) Write(p []byte) (int, error) {
 // read takes one line: "20:45:20.123 http.c:623   <= Recv header: HTTP/2 403".
 func (h *httpStatus) read(line []byte) {
 	if _, header, found := bytes.Cut(line, []byte("=> Send header: ")); found {
+		h.link.alive()
 		h.sent(header)
 	}
 	if _, header, found := bytes.Cut(line, []byte("<= Recv header: ")); found {
+		h.link.alive()
 		h.received(header)
 	}
 }
@@ -57,9 +59,10 @@ func (h *httpStatus) sent(header []byte) {
 	switch method, _, _ := bytes.Cut(header, []byte(" ")); string(method) {
 	case "CONNECT":
 		h.tunnel = true
+		h.link.note(func(f *facts) { f.asking = false })
 	case "GET", "POST":
 		h.tunnel = false
-		h.link.note(func(f *facts) { f.requested, f.httpStatus, f.retryAfter = true, 0, 0 })
+		h.link.note(func(f *facts) { f.requested, f.asking, f.httpStatus, f.retryAfter = true, true, 0, 0 })
 	}
 }
 

@@ -30,7 +30,9 @@ type Refs struct {
 	Branches, Tags []string
 
 	keep func(name string) bool
-	tips map[string]tip
+	// redact takes secrets out of names that are shown.
+	redact func(string) string
+	tips   map[string]tip
 }
 
 // tip is where a ref is, and what a tag is a tag of.
@@ -61,25 +63,33 @@ func (c *Command) List(ctx context.Context, remote Remote, names ...string) (*Re
 }
 
 func (c *Command) list(ctx context.Context, remote Remote, keep func(name string) bool) (*Refs, error) {
-	refs := &Refs{keep: keep, tips: map[string]tip{}}
+	refs := &Refs{keep: keep, redact: c.redactor(&remote), tips: map[string]tip{}}
+	if err := c.lines(ctx, remote, refs.add, "--symref"); err != nil {
+		return nil, err
+	}
+	return refs, nil
+}
+
+// lines has git list refs of the remote, and hands on each line of it.
+func (c *Command) lines(ctx context.Context, remote Remote, take func(line []byte) error, options ...string) error {
 	var failed error
 	lines := &lineReader{longest: longestRef, line: func(line []byte) error {
-		failed = refs.add(line)
+		failed = take(line)
 		return failed
 	}}
 	_, err := c.do(ctx, run{
-		args:   []string{"ls-remote", "--symref", "--", remote.URL.String()},
+		args:   append(append([]string{"ls-remote"}, options...), "--", remote.URL.String()),
 		remote: &remote,
 		stdout: lines,
 	})
 	if failed != nil {
 		// That git was ended is only what came of it.
-		return nil, fmt.Errorf("list the remote's refs: %w", &Failure{Kind: ErrFailed, Cause: failed})
+		return fmt.Errorf("list the remote's refs: %w", &Failure{Kind: ErrFailed, Cause: failed})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the remote's refs: %w", err)
+		return fmt.Errorf("list the remote's refs: %w", err)
 	}
-	return refs, nil
+	return nil
 }
 
 // candidates are the refs that a name can mean, in the order in which they are taken:
@@ -158,7 +168,7 @@ func (r *Refs) Resolve(name string) (Ref, error) {
 	missing := &MissingRef{Name: name, Empty: r.Count == 0}
 	for _, exist := range [][]string{r.Branches, r.Tags} {
 		for _, short := range exist[:min(len(exist), examples/2)] {
-			missing.Exist = append(missing.Exist, quote(short))
+			missing.Exist = append(missing.Exist, quote(r.redact(short)))
 		}
 	}
 	return Ref{}, missing

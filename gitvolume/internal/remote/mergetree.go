@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -40,7 +42,8 @@ func (c *Command) Merger(dir string) *Merger { return &Merger{command: c, dir: d
 // from as the base, as `git rebase` does: renamed files are found, renamed directories
 // are not. attributes are the .gitattributes files that count, by path; the paths have to
 // be ones that git can hold. The tree that comes of it is written to the repository. If
-// there is a conflict, its paths are given and no tree.
+// there is a conflict, its paths are given and no tree; attributes at a path too long for
+// the disk are one.
 func (m *Merger) MergeTrees(ctx context.Context, ours, theirs object.ID, attributes map[string][]byte) (object.ID, []string, error) {
 	tree, conflicts, err := m.merge(ctx, ours, theirs, attributes)
 	if err != nil {
@@ -50,17 +53,19 @@ func (m *Merger) MergeTrees(ctx context.Context, ours, theirs object.ID, attribu
 }
 
 func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes map[string][]byte) (object.ID, []string, error) {
-	work, err := m.workTree(attributes)
+	work, tooLong, err := m.workTree(attributes)
+	if len(tooLong) > 0 && err == nil {
+		return object.ID{}, tooLong, nil
+	}
 	if err != nil {
 		return object.ID{}, nil, fmt.Errorf("write the attributes: %w", err)
 	}
 	defer func() { _ = removeTree(work) }() // What is left goes with a later merge.
 	output := &head{limit: longestMerge}
 	e, err := m.command.do(ctx, run{
-		// Git looks for attributes from its own directory on, and in a work tree alone.
-		args: []string{"-C", work, "--work-tree=" + work,
-			"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
+		args:   []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
 		dir:    m.dir,
+		work:   work,
 		config: [][2]string{{"merge.directoryRenames", "false"}},
 		stdout: output,
 	})
@@ -84,29 +89,41 @@ func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes m
 	return tree, nil, nil
 }
 
-// workTree makes a directory with the attributes files and nothing else.
-func (m *Merger) workTree(attributes map[string][]byte) (string, error) {
+// workTree makes a directory with the attributes files and nothing else. It makes none if
+// there are paths that git's trees can have and a disk cannot, and gives these: nobody
+// but people can tell what a merge there is to do.
+func (m *Merger) workTree(attributes map[string][]byte) (work string, tooLong []string, err error) {
 	if err := m.sweep(); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	work, err := os.MkdirTemp(m.command.settings.Directory, attributesPrefix)
+	work, err = os.MkdirTemp(m.command.settings.Directory, attributesPrefix)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	for path, content := range attributes {
-		if !filepath.IsLocal(path) {
-			err = fmt.Errorf("%q leads out of a tree", path)
-		} else if file := filepath.Join(work, path); err == nil {
-			err = os.MkdirAll(filepath.Dir(file), 0o700)
-			if err == nil {
-				err = os.WriteFile(file, content, 0o600)
-			}
+		failed := writeAttributes(work, path, content)
+		if errors.Is(failed, unix.ENAMETOOLONG) {
+			tooLong = append(tooLong, path)
+		} else if failed != nil {
+			err = errors.Join(err, failed)
 		}
 	}
-	if err != nil {
-		return "", errors.Join(err, removeTree(work))
+	if err != nil || len(tooLong) > 0 {
+		slices.Sort(tooLong)
+		return "", tooLong, errors.Join(err, removeTree(work))
 	}
-	return work, nil
+	return work, nil, nil
+}
+
+func writeAttributes(work, path string, content []byte) error {
+	if !filepath.IsLocal(path) {
+		return fmt.Errorf("%q leads out of a tree", path)
+	}
+	file := filepath.Join(work, path)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, content, 0o600)
 }
 
 // sweep removes what a killed process left.

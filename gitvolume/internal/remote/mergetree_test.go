@@ -100,6 +100,20 @@ func TestMergeTrees(t *testing.T) {
 	}
 }
 
+// TestMergeTreesWithAttributesTooDeep has attributes where no disk has a path.
+func TestMergeTreesWithAttributesTooDeep(t *testing.T) {
+	b, c := gittest.NewBare(t), newCommand(t)
+	base := commitOf(t, b, map[string]string{"a": "0\n"})
+	name := strings.Repeat("x", 256) + "/.gitattributes"
+	deep := strings.Repeat("d/", 2100) + ".gitattributes"
+	tree, conflicts, err := c.Merger(b.Dir).MergeTrees(t.Context(), base, base, map[string][]byte{name: nil, "d/.gitattributes": nil, deep: nil})
+	check(t, err)
+	if !tree.IsZero() || !slices.Equal(conflicts, []string{deep, name}) {
+		t.Errorf("the tree is %s, the conflicts are %q", tree, conflicts)
+	}
+	leftAttributes(t, c, 0)
+}
+
 // leftAttributes counts the directories with attributes that are there.
 func leftAttributes(t *testing.T, c *Command, want int) {
 	t.Helper()
@@ -134,6 +148,9 @@ func TestMergeTreesFails(t *testing.T) {
 			tree, conflicts, err := c.Merger(row.dir).MergeTrees(row.ctx, ours, row.theirs, map[string][]byte{row.path: nil})
 			if err == nil || row.want != nil && !errors.Is(err, row.want) || len(conflicts) > 0 || !tree.IsZero() {
 				t.Errorf("%s, %q, %v, want an error that is %v", tree, conflicts, err, row.want)
+			}
+			if err != nil && errors.Is(row.want, ErrFailed) && !strings.Contains(err.Error(), ": run git merge-tree: ") {
+				t.Errorf("the error does not say what was run: %v", err)
 			}
 			leftAttributes(t, c, 0)
 		})

@@ -106,7 +106,7 @@ func FuzzWords(f *testing.F) {
 func FuzzRefs(f *testing.F) {
 	f.Add([]byte("ref: refs/heads/main\tHEAD\n" + someID + "\tHEAD\n" + someID + "\trefs/tags/v1\n" + someID + "\trefs/tags/v1^{}\n"))
 	f.Fuzz(func(t *testing.T, listing []byte) {
-		refs := &Refs{keep: func(string) bool { return true }, tips: map[string]tip{}}
+		refs := &Refs{keep: func(string) bool { return true }, redact: strings.ToUpper, tips: map[string]tip{}}
 		lines := &lineReader{longest: 100, line: refs.add}
 		if _, err := lines.Write(listing); err != nil {
 			return
@@ -157,7 +157,7 @@ func TestWhatIsNoListing(t *testing.T) {
 		"<html>":                                 errListing,
 		strings.Repeat("a", 64) + "\trefs/heads": object.ErrSHA256,
 	} {
-		refs := &Refs{keep: func(string) bool { return true }, tips: map[string]tip{}}
+		refs := &Refs{keep: func(string) bool { return true }, redact: strings.ToUpper, tips: map[string]tip{}}
 		wantError(t, refs.add([]byte(line)), want)
 	}
 }

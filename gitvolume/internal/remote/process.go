@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 		Path:        p.command.settings.Executable,
 		Args:        append([]string{roleGit, bounds.String(), "git"}, p.run.args...),
 		Env:         p.environment,
-		Dir:         p.command.home,
+		Dir:         cmp.Or(p.run.work, p.command.home),
 		Stdin:       p.run.stdin,
 		Stdout:      p.run.stdout,
 		Stderr:      p.said,
@@ -123,12 +124,16 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 	return reason
 }
 
-// watched tells whether all that the run receives comes by the link: not from files,
-// whose hooks may take their time, and not by the environment's proxy, where curl itself
-// watches.
+// watched tells whether what the run receives can be seen to stand still: not from files,
+// whose hooks may take their time. By the environment's proxy no byte comes by the link,
+// and once the server is asked curl itself watches, which alone sees what keeps a
+// connection alive. It does not while the proxy or TLS has yet to answer.
 func (p *process) watched() bool {
 	remote := p.run.remote
-	return remote != nil && !remote.URL.IsLocal() && p.command.proxies.proxy(remote.URL) == ""
+	if remote == nil || remote.URL.IsLocal() {
+		return false
+	}
+	return p.command.proxies.proxy(remote.URL) == "" || !p.link.learned().asking
 }
 
 // exited waits until the process has ended, without taking its status.

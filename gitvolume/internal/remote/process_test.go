@@ -288,6 +288,47 @@ func TestKilledDriverEndsGit(t *testing.T) {
 	reapOrphans(t)
 }
 
+// TestNewEndsWhatAKilledDriverLeft: the kernel ends only the driver's own children.
+func TestNewEndsWhatAKilledDriverLeft(t *testing.T) {
+	for name, row := range map[string]struct {
+		git  string
+		left string
+	}{
+		"git-remote-https, to a proxy": {"", "remote-https"},
+		"pack-objects of a gc":         {"sleep 600 & wait", "sleep 600"},
+		"one of a session of its own":  {"setsid sleep 600 & wait", "sleep 600"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCommand(t)
+			executable, err := os.Executable()
+			check(t, err)
+			silent := gittest.Silent(t)
+			s := Settings{Environment: []string{"PATH=" + os.Getenv("PATH")}}
+			if row.git != "" {
+				withGit(t, row.git)(&s)
+			}
+			cmd := exec.Command(executable, driverWord, c.settings.Directory, "https://h.invalid/r")
+			cmd.Env = append(s.Environment, "https_proxy=http://"+silent.Address)
+			check(t, cmd.Start())
+			left := func() bool {
+				return slices.ContainsFunc(ofCommand(c), func(line string) bool { return strings.Contains(line, row.left) })
+			}
+			until(t, "git's helper runs", left)
+			check(t, cmd.Process.Signal(syscall.SIGKILL))
+			_ = cmd.Wait()
+			if !left() {
+				t.Fatal("nothing outlives the driver, so this tests nothing")
+			}
+			_, err = New(c.settings)
+			check(t, err)
+			if still := ofCommand(c); len(still) > 0 {
+				t.Errorf("still there: %q", still)
+			}
+			reapOrphans(t)
+		})
+	}
+}
+
 // reapOrphans waits for what fell to this process when a driver below it was killed.
 func reapOrphans(t *testing.T) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/object"
@@ -46,8 +47,16 @@ type Pushed struct {
 // overwritten. The error is a Moved, a Declined, an Unknown, or has one of the kinds of a
 // Failure; then the branch was not pushed, except that with Unknown it may have been.
 func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
-	if err := c.checkAhead(ctx, push); err != nil {
+	if err := c.contains(ctx, push.Dir, push.Branch); err != nil {
 		return Pushed{}, fmt.Errorf("push: %w", err)
+	}
+	if err := c.metadataAhead(ctx, push); err != nil {
+		// What is wrong with the record must not keep the user's commits from the remote.
+		push.Metadata = nil
+		if _, failed := c.pushSingly(ctx, push); failed != nil {
+			return Pushed{}, failed
+		}
+		return Pushed{Metadata: fmt.Errorf("push the metadata: %w", err)}, nil
 	}
 	if push.Metadata == nil || c.takesSingly(push.Remote.URL) {
 		return c.pushSingly(ctx, push)
@@ -68,9 +77,7 @@ func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
 	// The metadata alone may have been refused, or the remote takes no two refs at once.
 	pushed, err := c.pushSingly(ctx, push)
 	if err == nil && pushed.Metadata == nil && refs.Tip(push.Branch.Ref) == push.Branch.Expected {
-		c.mu.Lock()
-		c.singly[push.Remote.URL.String()] = true
-		c.mu.Unlock()
+		c.rememberSingly(push.Remote.URL)
 	}
 	return pushed, err
 }
@@ -115,17 +122,32 @@ func (c *Command) pushOne(ctx context.Context, push Push, update Update) error {
 	return judge(refs, update, failed)
 }
 
-// takesSingly tells whether the remote was seen to refuse two refs at once and to take
-// one after the other.
+// singlyAge is how long a remote that refused two refs at once is not tried again: it may
+// have refused for another reason, which has passed.
+const singlyAge = time.Hour
+
+func (c *Command) rememberSingly(url attributes.URL) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.singly[url.String()] = time.Now()
+}
+
+// takesSingly tells whether the remote was lately seen to refuse two refs at once and to
+// take one after the other.
 func (c *Command) takesSingly(url attributes.URL) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.singly[url.String()]
+	seen, found := c.singly[url.String()]
+	if found && time.Since(seen) >= singlyAge {
+		delete(c.singly, url.String())
+		return false
+	}
+	return found
 }
 
 // attempt is one run of git push. A lease makes the remote compare each ref with what is
 // expected of it, which a plain push does not: that would bring back commits which
-// upstream took off its branch. It is no force, because checkAhead has seen that each tip
+// upstream took off its branch. It is no force, because Push has seen that each tip
 // contains what it replaces.
 func (c *Command) attempt(ctx context.Context, push Push, updates ...Update) error {
 	atomic := "--no-atomic"

@@ -259,25 +259,67 @@ func TestNeverAForce(t *testing.T) {
 	unrelated.Tip = id(t, p.store.Commit(map[string]string{"f": "unrelated"}))
 	unknown := good
 	unknown.Expected = id(t, strings.Repeat("12", 20))
-	tree := Update{Ref: metadataRef, Tip: unrelated.Tip, Expected: good.Tip}
 	for _, row := range []struct {
-		name     string
-		branch   Update
-		metadata *Update
-		want     error
+		name   string
+		branch Update
+		want   error
 	}{
-		{"an unrelated commit", unrelated, nil, ErrNotAhead},
-		{"on a commit that is not there", unknown, nil, ErrNotAhead},
-		{"metadata beside its commits", good, &tree, ErrNotAhead},
-		{"a short name", Update{Ref: "main", Tip: good.Tip, Expected: good.Expected}, nil, errNoUpdate},
-		{"a refspec", Update{Ref: "refs/heads/main:refs/heads/x", Tip: good.Tip, Expected: good.Expected}, nil, errNoUpdate},
-		{"a pattern", Update{Ref: "refs/heads/*", Tip: good.Tip, Expected: good.Expected}, nil, errNoUpdate},
-		{"no tip", Update{Ref: "refs/heads/main", Expected: good.Expected}, nil, errNoUpdate},
+		{"an unrelated commit", unrelated, ErrNotAhead},
+		{"on a commit that is not there", unknown, ErrNotAhead},
+		{"a short name", Update{Ref: "main", Tip: good.Tip, Expected: good.Expected}, errNoUpdate},
+		{"a refspec", Update{Ref: "refs/heads/main:refs/heads/x", Tip: good.Tip, Expected: good.Expected}, errNoUpdate},
+		{"a pattern", Update{Ref: "refs/heads/*", Tip: good.Tip, Expected: good.Expected}, errNoUpdate},
+		{"no tip", Update{Ref: "refs/heads/main", Expected: good.Expected}, errNoUpdate},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := p.push(row.branch, row.metadata)
+			_, err := p.push(row.branch, nil)
 			wantError(t, err, row.want)
 			p.unmoved(good)
+		})
+	}
+}
+
+// TestPushBesideMetadataThatCannotGo: the branch arrives, and the metadata is left as it
+// is.
+func TestPushBesideMetadataThatCannotGo(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(p *pushing, metadata *Update)
+		want   error
+	}{
+		"on a commit that is not here": {func(p *pushing, m *Update) {
+			m.Tip = id(p.t, p.store.Commit(map[string]string{"f": "built on nothing"}))
+		}, ErrNotAhead},
+		"beside its commits":     {func(p *pushing, m *Update) { m.Tip, m.Expected = m.Expected, m.Tip }, ErrNotAhead},
+		"a tip that is not here": {func(p *pushing, m *Update) { m.Tip = id(p.t, strings.Repeat("12", 20)) }, ErrFailed},
+		"no tip":                 {func(p *pushing, m *Update) { m.Tip = id(p.t, "") }, errNoUpdate},
+		"no full name":           {func(p *pushing, m *Update) { m.Ref = "metadata" }, errNoUpdate},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := gittest.NewBare(t)
+			b.Grow("main", "f", "0")
+			before := b.Commit(map[string]string{"m": "0"})
+			b.SetRef(metadataRef, before)
+			p := newPushing(t, newCommand(t), b, local(t, b))
+			branch := p.update("refs/heads/main", "1")
+			metadata := p.update(metadataRef, "1")
+			if name == "on a commit that is not here" {
+				before = b.Commit(map[string]string{"m": "another's"})
+				b.SetRef(metadataRef, before)
+				metadata.Expected = id(t, before)
+			}
+			row.change(p, &metadata)
+			pushed, err := p.push(branch, &metadata)
+			check(t, err)
+			wantError(t, pushed.Metadata, row.want)
+			p.arrived(branch)
+			if got := b.Tip(metadataRef); got != before {
+				t.Errorf("the metadata is at %s, was at %s", got, before)
+			}
+			// A branch that cannot go is an error of its own, beside any metadata.
+			branch.Expected, branch.Tip = branch.Tip, branch.Expected
+			if _, err := p.push(branch, &metadata); !errors.Is(err, ErrNotAhead) {
+				t.Errorf("%v", err)
+			}
 		})
 	}
 }

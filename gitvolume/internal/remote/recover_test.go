@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,10 +59,12 @@ func TestFailedFetchSparesOthers(t *testing.T) {
 	<-begun
 	objects := filepath.Join(dir, "objects")
 	spared := []string{"pack/tmp_history_1", "pack/pack_git2_x", "ab/tmp_obj_x"}
-	for _, name := range append(spared, "pack/tmp_pack_x") {
+	left := []string{"pack/tmp_pack_x", "pack/tmp_idx_x", "ab/tmp_obj_old"}
+	for _, name := range slices.Concat(spared, left) {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(objects, name)), 0o700))
 		check(t, os.WriteFile(filepath.Join(objects, name), nil, 0o400))
 	}
+	check(t, os.Chtimes(filepath.Join(objects, "ab/tmp_obj_old"), time.Time{}, time.Now().Add(-abandonedAge)))
 	_, err = c.Fetch(t.Context(), Request{Dir: dir, Remote: at(t, "http://"+gittest.Closed(t)+"/r"), Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
 	wantError(t, err, ErrUnreachable)
 	close(rest)
@@ -71,8 +74,10 @@ func TestFailedFetchSparesOthers(t *testing.T) {
 			t.Errorf("what somebody else writes is gone: %v", err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(objects, "pack/tmp_pack_x")); err == nil {
-		t.Error("what a fetch left is still there")
+	for _, name := range left {
+		if _, err := os.Stat(filepath.Join(objects, name)); err == nil {
+			t.Errorf("what nobody writes any more is still there: %s", name)
+		}
 	}
 }
 
@@ -113,6 +118,13 @@ func TestGC(t *testing.T) {
 	packs, _ := filepath.Glob(filepath.Join(store.Dir, "objects/pack/*.pack"))
 	if len(packs) != 1 {
 		t.Errorf("there are %d packs", len(packs))
+	}
+	// Who deletes or makes a ref by libgit2 meanwhile would lose it to packed-refs.
+	if _, err := os.Stat(filepath.Join(store.Dir, "packed-refs")); err == nil {
+		t.Error("the refs are packed")
+	}
+	if _, err := os.Stat(filepath.Join(store.Dir, "refs/git-csi/x")); err != nil {
+		t.Errorf("a ref is not loose: %v", err)
 	}
 	store.Git("fsck", "--strict")
 }

@@ -19,6 +19,9 @@ type run struct {
 	args []string
 	// dir is the bare repository it works in; empty for none.
 	dir string
+	// work is the work tree, where git also starts: it looks for attributes from there on.
+	// Empty for none.
+	work string
 	// remote is what it talks to; nil for nothing.
 	remote *Remote
 	config [][2]string
@@ -117,7 +120,7 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	if err != nil {
 		return ended{}, &startError{err}
 	}
-	said := &words{alive: link.alive, progress: r.follow(link), redact: r.redact}
+	said := &words{alive: link.alive, progress: r.follow(link), redact: c.redactor(r.remote)}
 	p := &process{
 		command: c, run: r, link: link, said: said,
 		environment: append(environment, runVariable+"="+filepath.Base(place)),
@@ -125,16 +128,6 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	}
 	status, err := p.do(ctx)
 	return ended{status: status, facts: link.learned(), words: said.shown()}, err
-}
-
-// redact takes the session's secrets out of a text.
-func (r *run) redact(text string) string {
-	if r.remote != nil {
-		if redactor, ok := r.remote.Session.(Redactor); ok {
-			return redactor.Redact(text)
-		}
-	}
-	return text
 }
 
 // follow adds what git cannot say to its progress.
@@ -164,6 +157,9 @@ func (c *Command) environment(r *run, l *link, place string) ([]string, error) {
 	}
 	if r.dir != "" {
 		environment = append(environment, "GIT_DIR="+r.dir)
+	}
+	if r.work != "" {
+		environment = append(environment, "GIT_WORK_TREE="+r.work)
 	}
 	config := append(ownConfig(), r.config...)
 	if r.remote == nil {

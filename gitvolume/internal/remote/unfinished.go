@@ -8,15 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // removeUnfinished removes what a git that was ended in the middle of a fetch left in
 // the repository: the packs that it was receiving, and its locks of the refs, which no
 // later git would pass. The caller holds the repository, so that no other fetch or gc
-// works on it. What a volume writes meanwhile has other names, and so have the loose
-// objects of a merge; neither writes these refs.
+// works on it. What a volume writes meanwhile has other names, and neither it nor a
+// merge writes these refs. A merge does write loose objects, and only those that are too
+// old to be one's go.
 func removeUnfinished(dir string, refs []string) error {
-	err := removeTemporary(dir, unfinishedPacks())
+	err := errors.Join(removeTemporary(dir, 0, unfinishedPacks()...), removeTemporary(dir, abandonedAge, unfinishedObject))
 	for _, ref := range refs {
 		err = errors.Join(err, removeFile(filepath.Join(dir, ref+".lock")))
 	}
@@ -32,13 +34,19 @@ func unfinishedPacks() []string {
 // unfinishedObject is the name of a loose object that git is writing.
 const unfinishedObject = "??/tmp_obj_*"
 
-// removeTemporary removes objects that git was writing.
-func removeTemporary(dir string, patterns []string) error {
+// abandonedAge is when a loose object that is still unfinished is nobody's any more.
+const abandonedAge = time.Hour
+
+// removeTemporary removes objects that git was writing and that are as old as that.
+func removeTemporary(dir string, age time.Duration, patterns ...string) error {
 	var failed error
 	for _, pattern := range patterns {
 		// The pattern is well-formed, and a directory that is not there has no files.
 		files, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "objects", pattern))
 		for _, file := range files {
+			if info, err := os.Lstat(file); age > 0 && (err != nil || time.Since(info.ModTime()) < age) {
+				continue // Who wrote it has ended it, or still does.
+			}
 			failed = errors.Join(failed, removeFile(file))
 		}
 	}
@@ -59,7 +67,7 @@ func (c *Command) Recover(ctx context.Context, dir string) error {
 		return fmt.Errorf("recover the repository: %w", err)
 	}
 	defer unlock()
-	err = removeTemporary(dir, append(unfinishedPacks(), unfinishedObject))
+	err = removeTemporary(dir, 0, append(unfinishedPacks(), unfinishedObject)...)
 	for _, name := range []string{"HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new", "shallow.lock", "index.lock", "gc.pid", "gc.pid.lock"} {
 		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
 	}

@@ -70,13 +70,15 @@ func (w *words) finish() {
 	if len(raw) == 0 {
 		return
 	}
-	if p, found := parseProgress(raw); found {
+	// First of all, because a server chooses the phase of its progress too.
+	text := w.redact(string(raw))
+	if p, found := parseProgress([]byte(text)); found {
 		if w.progress != nil {
 			w.progress(p)
 		}
 		return
 	}
-	w.keep(w.redact(string(raw)))
+	w.keep(text)
 }
 
 // keep has the line among the first, or else among the last.
