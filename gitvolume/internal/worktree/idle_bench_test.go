@@ -59,7 +59,6 @@ func idleIn(dir string) (told idled, err error) {
 		return told, err
 	}
 	memory, bulky := result.Memory, result.Bulky()
-	result = nil
 	missing := w.Check(h, func(yield func(string, watch.Inode) bool) {
 		for path, inode := range memory.Directories(".") {
 			if !yield(path, watch.Inode{Device: tree.Identity().Device, Number: inode}) {
