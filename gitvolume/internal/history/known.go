@@ -7,35 +7,42 @@ import (
 	"strings"
 	"time"
 
-	git "github.com/libgit2/git2go/v34"
-
 	"liken.sh/gitvolume/internal/object"
 )
 
-// known tells quickly that an object is probably in the repository. The repository's
-// own object database reads the pack directory again for each object it does not
-// have, which a batch of new files would pay for each of them.
+// known tells quickly that an object is probably in the repository. libgit2's object
+// database reads the pack directory again for each object it does not have, which a batch
+// of new files would pay for each of them, and looks at every pack twice.
 //
 // It may be out of date both ways: an object that another process added is written
 // once more, and one that was pruned is found out when it is written after all.
 type known struct {
 	dir   string // The directory of objects.
-	odb   *git.Odb
-	packs map[string]bool // By name of the index.
-	read  time.Time       // When the pack directory was last changed, as it was read.
+	packs map[string]idIndex
+	read  time.Time // When the pack directory was last changed, as it was read.
 }
 
 // openKnown reads which packs there are.
 func openKnown(dir string) (*known, error) {
-	k := &known{dir: dir}
+	k := &known{dir: dir, packs: map[string]idIndex{}}
 	if err := k.update(); err != nil {
+		k.close()
 		return nil, err
 	}
 	return k, nil
 }
 
 // has tells whether the object was in the repository when that was last looked at.
-func (k *known) has(id object.ID) bool { return k.odb.Exists(git.NewOidFromBytes(id[:])) }
+func (k *known) has(id object.ID) bool {
+	for _, pack := range k.packs {
+		if pack.has(id) {
+			return true
+		}
+	}
+	name := id.String()
+	_, err := os.Lstat(filepath.Join(k.dir, name[:2], name[2:]))
+	return err == nil
+}
 
 // update takes up the packs that came and drops those that went.
 func (k *known) update() error {
@@ -44,74 +51,38 @@ func (k *known) update() error {
 	if err != nil {
 		return fmt.Errorf("look at the packs: %w", err)
 	}
-	if k.odb != nil && info.ModTime().Equal(k.read) {
+	if info.ModTime().Equal(k.read) {
 		return nil
 	}
 	listed, err := os.ReadDir(packDir)
 	if err != nil {
 		return fmt.Errorf("list the packs: %w", err)
 	}
-	now := map[string]bool{}
+	gone := k.packs
+	k.packs = make(map[string]idIndex, len(listed)/2)
 	for _, file := range listed {
-		if strings.HasSuffix(file.Name(), ".idx") {
-			now[file.Name()] = true
+		name := file.Name()
+		if !strings.HasSuffix(name, ".idx") {
+			continue
 		}
-	}
-	for name := range k.packs {
-		if !now[name] { // A backend cannot be taken out, so all are made anew.
-			k.close()
-			break
+		pack, found := gone[name]
+		if !found {
+			pack = openIDs(filepath.Join(packDir, name))
 		}
+		k.packs[name] = pack
+		delete(gone, name)
 	}
-	if k.odb == nil {
-		if err := k.open(); err != nil {
-			return err
-		}
-	}
-	for name := range now {
-		k.add(packDir, name)
+	for _, pack := range gone {
+		pack.close()
 	}
 	k.read = info.ModTime()
 	return nil
 }
 
-// open makes the database, with the loose objects alone.
-func (k *known) open() error {
-	odb, err := git.NewOdb()
-	if err != nil {
-		return fmt.Errorf("make an object database: %w", err)
-	}
-	loose, err := git.NewOdbBackendLoose(k.dir, -1, false, 0o700, 0o400)
-	if err == nil {
-		err = odb.AddBackend(loose, 1)
-	}
-	if err != nil {
-		odb.Free()
-		return fmt.Errorf("open the loose objects: %w", err)
-	}
-	k.odb, k.packs = odb, map[string]bool{}
-	return nil
-}
-
-// add takes up a pack. One that cannot be opened, as an index emptied by a power cut,
-// knows no objects: they are written again.
-func (k *known) add(dir, name string) {
-	if k.packs[name] {
-		return
-	}
-	k.packs[name] = true
-	backend, err := git.NewOdbBackendOnePack(filepath.Join(dir, name))
-	if err != nil {
-		return
-	}
-	// On an error the backend has been freed, and the pack is one that was not taken up.
-	_ = k.odb.AddBackend(backend, 2)
-}
-
-// close frees the database.
+// close gives back what the packs hold.
 func (k *known) close() {
-	if k.odb != nil {
-		k.odb.Free()
+	for _, pack := range k.packs {
+		pack.close()
 	}
-	k.odb, k.packs, k.read = nil, nil, time.Time{}
+	k.packs, k.read = nil, time.Time{}
 }
