@@ -214,3 +214,21 @@ func TestEditDirectory(t *testing.T) {
 		t.Errorf("an empty directory was kept in %s", got)
 	}
 }
+
+// TestLargeDirectory has git read a directory that is stored as it is.
+func TestLargeDirectory(t *testing.T) {
+	r, peer := newRepository(t)
+	var changes []Change
+	for i := range 3000 {
+		changes = append(changes, file(t, r, fmt.Sprintf("d/file-%05d", i), fmt.Sprint(i%7)))
+	}
+	tip := commit(t, r, must(r.Edit(object.ID{}, changes)))
+	pending := len(must(r.Entries(must(r.Find(must(r.CommitTree(tip)), "d")).ID)))
+	if err := r.SetRef("refs/heads/main", tip, object.ID{}); err != nil {
+		t.Fatal(err)
+	}
+	if listed := strings.Count(peer.run("ls-tree", "-r", "main"), "\n") + 1; listed != 3000 || pending != 3000 {
+		t.Errorf("git sees %d files, and before they were written there are %d", listed, pending)
+	}
+	peer.fsck()
+}

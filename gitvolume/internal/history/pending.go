@@ -19,13 +19,20 @@ import (
 const packHeader = 12
 
 // pending holds the objects that are not durable yet, as the pack they will be: each
-// is deflated once, when it is added, and never as a delta, since looking for deltas
+// is deflated once, when it is added, if at all, and never as a delta, since looking for deltas
 // costs more than they save before a repack looks for them anyway.
 type pending struct {
 	pack    []byte
 	objects map[object.ID]packed
 	deflate *zlib.Writer
+	store   *zlib.Writer // It deflates nothing.
 }
+
+// storedTree is the size from which a tree is not deflated: that of a directory of some
+// 800 entries. It is written anew with every commit below it, of which deflating it would
+// take most of the time, and a push or a repack makes a delta of it that is far smaller.
+// Until then it takes two thirds more of the disk.
+const storedTree = 32 << 10
 
 // packed is an object in a pack that is being made.
 type packed struct {
@@ -45,7 +52,11 @@ func newPending() *pending {
 	if err != nil {
 		panic(err) // The level is a constant.
 	}
-	p := &pending{deflate: deflate}
+	store, err := zlib.NewWriterLevel(io.Discard, zlib.NoCompression)
+	if err != nil {
+		panic(err)
+	}
+	p := &pending{deflate: deflate, store: store}
 	p.reset()
 	return p
 }
@@ -70,10 +81,14 @@ func (p *pending) add(id object.ID, kind git.ObjectType, content []byte) error {
 	added := packed{kind: kind, size: len(content), offset: len(p.pack)}
 	p.pack = appendEntryHeader(p.pack, kind, len(content))
 	added.data = len(p.pack)
-	p.deflate.Reset(p)
-	_, err := p.deflate.Write(content)
+	writer := p.deflate
+	if kind == git.ObjectTree && len(content) >= storedTree {
+		writer = p.store
+	}
+	writer.Reset(p)
+	_, err := writer.Write(content)
 	if err == nil {
-		err = p.deflate.Close()
+		err = writer.Close()
 	}
 	if err != nil {
 		p.pack = p.pack[:added.offset]

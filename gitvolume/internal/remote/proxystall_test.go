@@ -37,7 +37,7 @@ func TestSilentProxy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			proxy := gittest.Listen(t, row.proxy)
-			c := newCommand(t, quickStall, func(s *Settings) {
+			c := newCommand(t, stallFor(ErrStalled), func(s *Settings) {
 				s.Environment = append(s.Environment, "https_proxy=http://"+proxy.Address, "http_proxy=http://"+proxy.Address)
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -75,7 +75,7 @@ func TestSlowServerBehindAProxy(t *testing.T) {
 		}
 		_, _ = io.WriteString(conn, gittest.Flush+gittest.Advertisement("", someID+" refs/heads/main"))
 	})
-	c := newCommand(t, quickStall, func(s *Settings) { s.Environment = append(s.Environment, "http_proxy=http://"+proxy.Address) })
+	c := newCommand(t, stallFor(ErrStalled), func(s *Settings) { s.Environment = append(s.Environment, "http_proxy=http://"+proxy.Address) })
 	refs, err := c.List(t.Context(), at(t, "http://h.invalid/r"), "main")
 	check(t, err)
 	if refs.Tip("refs/heads/main").IsZero() {
