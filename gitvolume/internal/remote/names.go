@@ -29,7 +29,7 @@ func (c *Command) names(ctx context.Context, remote Remote) (string, error) {
 		if !found {
 			return fmt.Errorf("%q: %w", line, errListing)
 		}
-		if checkRef(string(name)) != nil || bytes.ContainsFunc(name, isControl) {
+		if !isPlain(name) {
 			return nil
 		}
 		count++
@@ -43,6 +43,9 @@ func (c *Command) names(ctx context.Context, remote Remote) (string, error) {
 	return names.String(), err
 }
 
-// isControl tells of what no ref's name has, such as a carriage return, which git would
-// take for a part of the line's end.
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+// isPlain tells whether a refspec that is the name means that ref and nothing else. git
+// would take a carriage return, which no ref's name has, for a part of the line's end.
+func isPlain(name []byte) bool {
+	control := func(r rune) bool { return r < ' ' || r == 0x7f }
+	return checkRef(string(name)) == nil && !bytes.ContainsFunc(name, control)
+}
