@@ -54,7 +54,7 @@ func TestDeltaOfHuge(t *testing.T) {
 func idOf(t *testing.T, size int64) object.ID {
 	t.Helper()
 	sum := sha1.New()
-	fmt.Fprintf(sum, "blob %d\x00", size)
+	sum.Write(fmt.Appendf(nil, "blob %d\x00", size))
 	if _, err := io.Copy(sum, zeros(size)); err != nil {
 		t.Fatal(err)
 	}
