@@ -119,10 +119,10 @@ func (f *folder) counted() *folder {
 // some names. The list of files is nobody else's.
 func (f *folder) compact() *folder {
 	if cap(f.files) > len(f.files) {
-		f.files = append(make([]file, 0, len(f.files)), f.files...)
+		f.files = exact(f.files)
 	}
 	if cap(f.subs) > len(f.subs) {
-		f.subs = append(make([]*folder, 0, len(f.subs)), f.subs...)
+		f.subs = exact(f.subs)
 	}
 	size := 0
 	for i := range f.files {
@@ -140,6 +140,9 @@ func (f *folder) compact() *folder {
 	}
 	return f
 }
+
+// exact is a copy with no more room than it needs, which slices.Clone gives.
+func exact[T any](list []T) []T { return append(make([]T, 0, len(list)), list...) }
 
 func (f *folder) file(name string) *file {
 	if f == nil {

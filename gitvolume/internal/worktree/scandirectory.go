@@ -200,7 +200,7 @@ func (s *scan) folder(p *place, files []file, subs []*folder) *folder {
 	slices.SortFunc(subs, func(a, b *folder) int { return strings.Compare(a.name, b.name) })
 	after := p.old
 	if after.stat != p.stat || after.left != p.left || after.name != p.name || !slices.Equal(after.files, files) || !slices.Equal(after.subs, subs) {
-		after = &folder{name: p.name, stat: p.stat, left: p.left, files: slices.Clone(files), subs: slices.Clone(subs)}
+		after = &folder{name: p.name, stat: p.stat, left: p.left, files: exact(files), subs: exact(subs)}
 		after.compact().counted()
 		if module := p.old.module; !module.IsZero() {
 			s.overModule(p.path, after, module)
