@@ -19,8 +19,8 @@ import (
 const packHeader = 12
 
 // pending holds the objects that are not durable yet, as the pack they will be: each
-// is deflated once, when it is added, if at all, and never as a delta, since looking for deltas
-// costs more than they save before a repack looks for them anyway.
+// is deflated once, when it is added, if at all, and never as a delta, since looking for
+// deltas costs more than they save before a repack looks for them anyway.
 type pending struct {
 	pack    []byte
 	objects map[object.ID]packed
