@@ -89,7 +89,7 @@ e2e: bin/cluster ## End-to-end tests on the local cluster; starts one for them w
 # The linter keeps its findings with their paths, but by what the files say: from a
 # cache that two checkouts share, it would report files of the other one.
 .PHONY: lint
-lint: export GOLANGCI_LINT_CACHE := $(CURDIR)/bin/lint-cache
+lint: export GOLANGCI_LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/liken-lint$(CURDIR)
 lint: setup ## golangci-lint over every module, actionlint over the workflows.
 	@lint=$(call tool,golangci-lint) && GOWORK=off hack/each "$$lint" run --allow-parallel-runners --config "$(CURDIR)/.golangci.yaml"
 	@$(call tool,actionlint) .github/workflows/*.yaml
