@@ -75,7 +75,7 @@ func TestKnownHostsThatCannotBeKept(t *testing.T) {
 	client, hosts := gittest.NewKey(t, "ed25519"), openHosts(t)
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{client.Authorized}})
 	for name, damage := range map[string]func() error{
-		"a line that is damaged": func() error { return hosts.write("other ssh-rsa x\n" + server.Name() + " ssh-ed25519 AAAA") },
+		"a line that is damaged":   func() error { return hosts.write("other ssh-rsa x\n" + server.Name() + " ssh-ed25519 AAAA") },
 		"a directory that is gone": func() error { return os.RemoveAll(hosts.dir) },
 	} {
 		if err := damage(); err != nil {
