@@ -177,7 +177,8 @@ func (s *SSHD) run(t testing.TB, program, config string) bool {
 		<-ended
 	}
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		if s.greets() {
+		// A server of another test may have taken the port and greet instead.
+		if strings.Contains(s.Log(), "Server listening on ") && s.greets() {
 			t.Cleanup(stop)
 			return true
 		}
