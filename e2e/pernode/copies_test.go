@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -69,7 +70,8 @@ func TestHeldCopyGoesAfterItsPod(t *testing.T) {
 	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.name).Patch(t.Context(), volume, types.MergePatchType, unprotect, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kube.Client.CoreV1().PersistentVolumes().Patch(t.Context(), volume, types.MergePatchType, unprotect, metav1.PatchOptions{}); err != nil {
+	// With its claim gone, the volume may be unprotected and gone already.
+	if _, err := kube.Client.CoreV1().PersistentVolumes().Patch(t.Context(), volume, types.MergePatchType, unprotect, metav1.PatchOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	copyGoes(t, free, volume)
