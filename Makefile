@@ -30,13 +30,15 @@ help: ## List the targets.
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
-	@[ -e bin/pernode ] || echo "building bin/pernode (the first time takes minutes)"
+	@echo "building bin/pernode$$([ -e bin/pernode ] || echo ', the first time for minutes')"
 	@cd pernode && $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,pernode)' -o ../bin/pernode ./cmd/pernode
 	@echo "built bin/pernode $$(bin/pernode --version)"
 
 .PHONY: demo
 demo: build ## See the per-node driver work, without a cluster; seconds, once it is built.
-	@go run ./hack/demo
+	@echo "building the demo"
+	@go build -o bin/demo ./hack/demo
+	@bin/demo
 
 ##@ Cluster
 
@@ -56,6 +58,7 @@ images: bin/cluster ## Build the drivers' images, and load them into the cluster
 .PHONY: bin/cluster
 bin/cluster:
 	@hack/setup cluster
+	@echo "building bin/cluster and bin/helm$$([ -e bin/helm ] || echo ', the first time for minutes')"
 	@go build -o bin/cluster ./hack/cluster
 	@# The pages install with it.
 	@cd hack/helm && GOWORK=off go build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
