@@ -86,7 +86,7 @@ helm: setup
 
 # Not a part of test: it needs what a machine for tests may lack (see hack/cluster).
 .PHONY: e2e
-e2e: bin/cluster ## End-to-end tests on the local cluster; starts one for them when none runs (root).
+e2e: ## End-to-end tests on the local cluster; starts one for them when none runs (root).
 	@hack/e2e
 
 # The linter keeps its findings with their paths, but by what the files say: from a
