@@ -26,6 +26,14 @@ func commands() []command {
 			run:  func(p *program, _ []string) error { return p.up() },
 		},
 		{
+			name: "build", about: "build what is missing, start nothing",
+			lock: (*program).lockCluster,
+			run: func(p *program, _ []string) error {
+				_, err := p.build()
+				return err
+			},
+		},
+		{
 			name: "down", about: "stop everything and delete the cluster's state",
 			lock: (*program).lockCluster,
 			run:  func(p *program, _ []string) error { return p.down() },
