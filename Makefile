@@ -66,10 +66,10 @@ bin/cluster:
 ##@ Check
 
 .PHONY: test
-test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests with -race.
+test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests, the drivers' with -race.
 
 .PHONY: unit
-unit: setup helm ## Unit and integration tests of every module, with the race detector.
+unit: setup helm ## Unit and integration tests of every module, the drivers' with the race detector.
 	@MODULES='csicommon gitvolume pernode' hack/each go test -race -timeout 15m ./...
 	@# Of what only runs on a developer's machine, the race detector would take minutes
 	@# to compile Helm and the Kubernetes clients once more.
