@@ -30,13 +30,15 @@ help: ## List the targets.
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
-	@[ -e bin/pernode ] || echo "building bin/pernode (the first time takes minutes)"
+	@echo "building bin/pernode$$([ -e bin/pernode ] || echo ', the first time for minutes')"
 	@cd pernode && $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,pernode)' -o ../bin/pernode ./cmd/pernode
 	@echo "built bin/pernode $$(bin/pernode --version)"
 
 .PHONY: demo
 demo: build ## See the per-node driver work, without a cluster; seconds, once it is built.
-	@go run ./hack/demo
+	@echo "building the demo"
+	@go build -o bin/demo ./hack/demo
+	@bin/demo
 
 ##@ Cluster
 
@@ -56,6 +58,7 @@ images: bin/cluster ## Build the drivers' images, and load them into the cluster
 .PHONY: bin/cluster
 bin/cluster:
 	@hack/setup cluster
+	@echo "building bin/cluster and bin/helm$$([ -e bin/helm ] || echo ', the first time for minutes')"
 	@go build -o bin/cluster ./hack/cluster
 	@# The pages install with it.
 	@cd hack/helm && GOWORK=off go build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
@@ -63,14 +66,17 @@ bin/cluster:
 ##@ Check
 
 .PHONY: test
-test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests with -race.
+test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests, the drivers' with -race.
 
 .PHONY: unit
-unit: setup helm ## Unit and integration tests of every module, with the race detector.
-	@hack/each go test -race -timeout 15m ./...
+unit: setup helm ## Unit and integration tests of every module, the drivers' with the race detector.
+	@MODULES='csicommon gitvolume pernode' hack/each go test -race -timeout 15m ./...
+	@# Of what only runs on a developer's machine, the race detector would take minutes
+	@# to compile Helm and the Kubernetes clients once more.
+	@MODULES='e2e hack' hack/each go test -timeout 15m ./...
 	@# These read files outside their module. Go does not see those change, and
 	@# would answer from its cache.
-	@cd hack && go test -race -count=1 ./charts ./docs
+	@cd hack && go test -count=1 ./charts ./docs
 	@# The race detector multiplies the memory that these measure.
 	@cd csicommon && go test -run '^TestMemory$$' ./persistentvolume
 	@cd gitvolume && go test -run '^TestLeaks$$' ./internal/history
@@ -83,7 +89,7 @@ helm: setup
 
 # Not a part of test: it needs what a machine for tests may lack (see hack/cluster).
 .PHONY: e2e
-e2e: bin/cluster ## End-to-end tests on the local cluster; starts one for them when none runs (root).
+e2e: ## End-to-end tests on the local cluster; starts one for them when none runs (root).
 	@hack/e2e
 
 # The linter keeps its findings with their paths, but by what the files say: from a

@@ -1,5 +1,5 @@
 // Package handle decides whether a string can be a volume handle
-// (spec.csi.volumeHandle), and if it cannot, which rule it broke.
+// (spec.csi.volumeHandle), and if it cannot, which rules it broke.
 //
 // A handle becomes exactly one path component below a driver's store, so a
 // handle that passes Check holds no separator, no "." or ".." and no byte that
@@ -14,6 +14,7 @@ package handle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -21,80 +22,119 @@ import (
 // MaxLength is the longest handle, in bytes.
 const MaxLength = 253
 
-// quotedLength bounds how much of a handle an error repeats, in bytes: enough
-// for every legal one, while a hostile megabyte cannot fill a log.
-const quotedLength = MaxLength + 1
+// quotedLength bounds what an error repeats of a handle, in bytes as quoted: enough
+// for every legal one. A hostile megabyte cannot fill a log, and bytes that take four
+// when quoted cannot push the rules out of an Event.
+const quotedLength = MaxLength + 3
+
+// cutLength is how much of a longer one is repeated, in bytes, of which each takes four
+// at most.
+const cutLength = (quotedLength - 2) / 4
 
 // ErrInvalid is wrapped by every error of Check.
 var ErrInvalid = errors.New("not a volume handle")
 
 // Check returns nil when h is a volume handle. Otherwise the error wraps
-// ErrInvalid, names the first broken rule and quotes h as Go would, so no raw
-// control byte reaches a log or an Event.
+// ErrInvalid, names each broken rule where it is broken first, and quotes h as Go
+// would, so no raw control byte reaches a log or an Event.
 func Check(h string) error {
-	rule := brokenRule(h)
-	if rule == "" {
+	rules := brokenRules(h)
+	if len(rules) == 0 {
 		return nil
 	}
-	return fmt.Errorf("volume handle %s is refused: %s: %w", quote(h), rule, ErrInvalid)
+	return fmt.Errorf("volume handle %s is refused: %s: %w", quote(h), strings.Join(rules, "; "), ErrInvalid)
 }
 
-func brokenRule(h string) string {
-	switch {
-	case h == "":
-		return "it is empty, a handle has 1 to 253 bytes"
-	case len(h) > MaxLength:
-		return fmt.Sprintf("it is %d bytes long, a handle has at most %d", len(h), MaxLength)
+// brokenRules are all of them: a handle cannot be changed, so whoever mends one
+// rule a time writes a PersistentVolume for each.
+func brokenRules(h string) []string {
+	if h == "" {
+		return []string{"it is empty, a handle has 1 to 253 bytes"}
 	}
-	if rule := brokenByteRule(h); rule != "" {
-		return rule
+	var broken []string
+	if len(h) > MaxLength {
+		broken = append(broken, fmt.Sprintf("it is %d bytes long, a handle has at most %d", len(h), MaxLength))
 	}
-	for i, segment := range strings.Split(h, ".") {
-		if rule := brokenSegmentRule(segment, i+1); rule != "" {
-			return rule
-		}
-	}
-	return ""
+	broken = append(broken, brokenByteRules(h)...)
+	return append(broken, brokenPartRules(h)...)
 }
 
-func brokenByteRule(h string) string {
+func brokenByteRules(h string) []string {
+	var broken, told []string
 	for i := 0; i < len(h); i++ {
-		switch c := h[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '.':
-		case 'A' <= c && c <= 'Z':
-			return fmt.Sprintf("byte %d is the upper-case letter %q, only lower case is allowed", i+1, c)
-		case c == '/':
-			return fmt.Sprintf("byte %d is %q, a handle is one path component", i+1, c)
-		case c == '_':
-			return fmt.Sprintf("byte %d is an underscore, use %q", i+1, '-')
-		case c == 0x7f || c < ' ':
-			return fmt.Sprintf("byte %d is the control byte 0x%02x, only a-z, 0-9, '-' and '.' are allowed", i+1, c)
-		case c >= utf8.RuneSelf:
-			return fmt.Sprintf("byte %d is 0x%02x, outside ASCII, only a-z, 0-9, '-' and '.' are allowed", i+1, c)
-		default:
-			return fmt.Sprintf("byte %d is %q, only a-z, 0-9, '-' and '.' are allowed", i+1, c)
+		rule := byteRule(h[i])
+		if rule == "" || slices.Contains(told, rule) {
+			continue
 		}
+		told = append(told, rule)
+		broken = append(broken, fmt.Sprintf("byte %d is %s, %s", i+1, describe(h[i]), rule))
 	}
-	return ""
+	return broken
 }
 
-// brokenSegmentRule checks the n-th (from 1) part between dots, whose bytes are
-// all allowed ones.
-func brokenSegmentRule(segment string, n int) string {
+// byteRule is the rule that the byte breaks, empty for an allowed one.
+func byteRule(c byte) string {
 	switch {
-	case segment == "":
-		return fmt.Sprintf("part %d between the dots is empty", n)
-	case segment[0] == '-':
-		return fmt.Sprintf("part %d starts with '-', each part starts with a letter or a digit", n)
-	case segment[len(segment)-1] == '-':
-		return fmt.Sprintf("part %d ends with '-', each part ends with a letter or a digit", n)
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '.':
+		return ""
+	case 'A' <= c && c <= 'Z':
+		return "only lower case is allowed"
+	case c == '/':
+		return "a handle is one path component"
+	case c == '_':
+		return "use '-'"
 	}
-	return ""
+	return "only a-z, 0-9, '-' and '.' are allowed"
+}
+
+func describe(c byte) string {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return fmt.Sprintf("the upper-case letter %q", c)
+	case c == '_':
+		return "an underscore"
+	case c == 0x7f || c < ' ':
+		return fmt.Sprintf("the control byte 0x%02x", c)
+	case c >= utf8.RuneSelf:
+		return fmt.Sprintf("0x%02x, outside ASCII", c)
+	}
+	return fmt.Sprintf("%q", c)
+}
+
+// brokenPartRules looks at what is between dots, counted from 1.
+func brokenPartRules(h string) []string {
+	var broken, told []string
+	tell := func(part int, rule string) {
+		if !slices.Contains(told, rule) {
+			told = append(told, rule)
+			broken = append(broken, fmt.Sprintf("part %d %s", part, rule))
+		}
+	}
+	n := 0
+	for part := range strings.SplitSeq(h, ".") {
+		n++
+		if part == "" {
+			tell(n, "between the dots is empty")
+			continue
+		}
+		if part[0] == '-' {
+			tell(n, "starts with '-', each part starts with a letter or a digit")
+		}
+		if part[len(part)-1] == '-' {
+			tell(n, "ends with '-', each part ends with a letter or a digit")
+		}
+	}
+	return broken
 }
 
 func quote(h string) string {
-	if len(h) <= quotedLength {
-		return fmt.Sprintf("%q", h)
+	known := h[:min(len(h), MaxLength+1)]
+	text := fmt.Sprintf("%q", known)
+	switch {
+	case len(text) > quotedLength:
+		return fmt.Sprintf("%q (cut)", h[:cutLength])
+	case len(known) < len(h):
+		return text + " (cut)"
 	}
-	return fmt.Sprintf("%q (cut)", h[:quotedLength])
+	return text
 }

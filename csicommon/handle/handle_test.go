@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"liken.sh/csicommon/event"
 	"liken.sh/csicommon/handle"
 )
 
@@ -43,6 +44,8 @@ func TestCheckNamesTheBrokenRule(t *testing.T) {
 		{"a\x7f", "control byte 0x7f"},
 		{strings.Repeat("a", 254), "254 bytes long"},
 		{strings.Repeat("a", 1<<20), "1048576 bytes long"},
+		{strings.Repeat("\xff", 1<<20), "1048576 bytes long"},
+		{strings.Repeat("A_/\x00-.-..", 1<<17), "1179648 bytes long"},
 	} {
 		err := handle.Check(row.handle)
 		if !errors.Is(err, handle.ErrInvalid) {
@@ -52,8 +55,25 @@ func TestCheckNamesTheBrokenRule(t *testing.T) {
 		if !strings.Contains(err.Error(), row.rule) {
 			t.Errorf("Check(%.40q) = %.200q, want it to name %q", row.handle, err, row.rule)
 		}
-		if len(err.Error()) > 1024 {
-			t.Errorf("Check(%.40q): message of %d bytes does not fit an Event", row.handle, len(err.Error()))
+		checkProperties(t, row.handle)
+	}
+}
+
+// Whoever mends one rule a time has to write the PersistentVolume anew for each.
+func TestCheckNamesEveryBrokenRuleOnce(t *testing.T) {
+	for _, row := range []struct{ handle, want string }{
+		{"My_Data/Dir", `volume handle "My_Data/Dir" is refused: byte 1 is the upper-case letter 'M', only lower case is allowed; ` +
+			`byte 3 is an underscore, use '-'; byte 8 is '/', a handle is one path component: not a volume handle`},
+		{"a b\n..-c.-.", `volume handle "a b\n..-c.-." is refused: byte 2 is ' ', only a-z, 0-9, '-' and '.' are allowed; ` +
+			`part 2 between the dots is empty; part 3 starts with '-', each part starts with a letter or a digit; ` +
+			`part 4 ends with '-', each part ends with a letter or a digit: not a volume handle`},
+		{strings.Repeat("a", 253) + "_", `volume handle "` + strings.Repeat("a", 253) + `_" is refused: ` +
+			`it is 254 bytes long, a handle has at most 253; byte 254 is an underscore, use '-': not a volume handle`},
+		{strings.Repeat("\x00", 64), `volume handle "` + strings.Repeat(`\x00`, 63) + `" (cut) is refused: ` +
+			`byte 1 is the control byte 0x00, only a-z, 0-9, '-' and '.' are allowed: not a volume handle`},
+	} {
+		if err := handle.Check(row.handle); err == nil || err.Error() != row.want {
+			t.Errorf("Check(%.40q)\n got %v\nwant %s", row.handle, err, row.want)
 		}
 	}
 }
@@ -78,7 +98,7 @@ func FuzzCheck(f *testing.F) {
 
 func TestCheckProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		checkProperties(t, rapid.StringOfN(rapid.SampledFrom([]rune("ab0-./_A é\n")), 0, 12, -1).Draw(t, "handle"))
+		checkProperties(t, rapid.StringOfN(rapid.SampledFrom([]rune("ab0-./_A é\n")), 0, 300, -1).Draw(t, "handle"))
 	})
 }
 
@@ -94,5 +114,15 @@ func checkProperties(t interface{ Errorf(string, ...any) }, h string) {
 	}
 	if !utf8.ValidString(err.Error()) || strings.ContainsAny(err.Error(), "\x00\n\r\t\x1b") {
 		t.Errorf("Check(%q): raw bytes in the message %q", h, err)
+	}
+	if len(err.Error()) > event.MaxMessage {
+		t.Errorf("Check(%.40q): message of %d bytes does not fit an Event", h, len(err.Error()))
+	}
+	for bytes, rule := range map[string]string{
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZ": "lower case", "/": "one path component", "_": "underscore", "\x00 \n\\%": "only a-z",
+	} {
+		if strings.ContainsAny(h, bytes) && !strings.Contains(err.Error(), rule) {
+			t.Errorf("Check(%.40q) = %q, want it to name %q too", h, err, rule)
+		}
 	}
 }

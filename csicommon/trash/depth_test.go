@@ -18,7 +18,13 @@ func TestAnyDepthInBoundedMemory(t *testing.T) {
 		put  func(p *place) error
 	}{
 		{"in a wrapper", func(p *place) error { return p.Bin.Put(p.dir, "v") }},
-		{"without one", func(p *place) error { return p.Bin.placeBare(p.dir, "v") }},
+		{"without one", func(p *place) error {
+			it, err := p.Bin.placeBare(p.dir, "v")
+			if err == nil {
+				p.Bin.release(it)
+			}
+			return err
+		}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := newPlace(t)

@@ -17,10 +17,10 @@ const (
 	told = 16
 )
 
-// item is one entry of the bin. Only Run's goroutine reads what is below
-// entry.
+// item is one entry of the bin. Only Run's goroutine reads what is below moving.
 type item struct {
-	entry string
+	entry  string
+	moving bool // Put is not done with it; guarded by the bin's mu.
 
 	name   string // What was put.
 	made   time.Time

@@ -30,17 +30,13 @@ func (b *Bin) Put(dir *os.File, name string) error {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
 		return fmt.Errorf("put %q into the trash: not the name of one directory entry: %w", name, fs.ErrInvalid)
 	}
-	wrapper, err := b.place(dir, name)
+	it, wrapper, err := b.place(dir, name)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		// A disk without a free inode or block is what deleting is wanted for.
-		wrapper, err = nil, b.placeBare(dir, name)
+		it, err = b.placeBare(dir, name)
 	}
 	if err != nil {
 		return fmt.Errorf("put %q into the trash: %w", name, err)
-	}
-	select {
-	case b.wake <- struct{}{}:
-	default: // Run is about to look anyway.
 	}
 	// The new place before the old one: a crash in between must not lose the
 	// item, which would use up the disk for ever.
@@ -55,26 +51,28 @@ func (b *Bin) Put(dir *os.File, name string) error {
 			break
 		}
 	}
+	// Said before Run has the item, which says when it is deleted.
+	b.log.Info("moved to the trash", "volume", name)
+	b.release(it)
 	return nil
 }
 
-// place moves name into a new wrapper and returns that.
-func (b *Bin) place(dir *os.File, name string) (*os.File, error) {
+// place moves name into a new wrapper and returns that, and the item.
+func (b *Bin) place(dir *os.File, name string) (*item, *os.File, error) {
 	b.placing.Lock()
 	defer b.placing.Unlock()
 	for attempt := 1; ; attempt++ {
 		if err := removable(dir, name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		entry := newWrapper()
 		wrapper, err := b.wrap(entry)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		err = unix.Renameat(int(dir.Fd()), name, int(wrapper.Fd()), name)
 		if err == nil {
-			b.add(&item{entry: entry})
-			return wrapper, nil
+			return b.add(entry), wrapper, nil
 		}
 		_ = wrapper.Close()
 		_ = unix.Unlinkat(int(b.dir.Fd()), entry, unix.AT_REMOVEDIR) // Else Run does it.
@@ -82,30 +80,43 @@ func (b *Bin) place(dir *os.File, name string) (*os.File, error) {
 			continue
 		}
 		if errors.Is(err, unix.EXDEV) {
-			return nil, fmt.Errorf("move it: the trash must be on the same mount: %w", err)
+			return nil, nil, fmt.Errorf("move it: the trash must be on the same mount: %w", err)
 		}
-		return nil, fmt.Errorf("move it: %w", err)
+		return nil, nil, fmt.Errorf("move it: %w", err)
 	}
 }
 
 // placeBare moves name into the bin without a wrapper, which takes no inode and
 // no block. Its new name is like no other, so the rename replaces nothing and
 // need not ask for that with RENAME_NOREPLACE, which not every file system knows.
-func (b *Bin) placeBare(dir *os.File, name string) error {
+func (b *Bin) placeBare(dir *os.File, name string) (*item, error) {
 	b.placing.Lock()
 	defer b.placing.Unlock()
 	entry := bareName(name)
 	if err := unix.Renameat(int(dir.Fd()), name, int(b.dir.Fd()), entry); err != nil {
-		return fmt.Errorf("move it while the disk is full: %w", err)
+		return nil, fmt.Errorf("move it while the disk is full: %w", err)
 	}
-	b.add(&item{entry: entry})
-	return nil
+	return b.add(entry), nil
 }
 
-func (b *Bin) add(it *item) {
+// add takes up an item that Run is not to touch yet.
+func (b *Bin) add(entry string) *item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.items[it.entry] = it
+	it := &item{entry: entry, moving: true}
+	b.items[entry] = it
+	return it
+}
+
+// release lets Run delete the item.
+func (b *Bin) release(it *item) {
+	b.mu.Lock()
+	it.moving = false
+	b.mu.Unlock()
+	select {
+	case b.wake <- struct{}{}:
+	default: // Run is about to look anyway.
+	}
 }
 
 func (b *Bin) wrap(entry string) (*os.File, error) {

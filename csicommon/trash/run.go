@@ -58,7 +58,7 @@ func (b *Bin) due() []*item {
 	now := time.Now()
 	var due []*item
 	for _, it := range b.items {
-		if !it.due.After(now) {
+		if !it.moving && !it.due.After(now) {
 			due = append(due, it)
 		}
 	}
@@ -71,7 +71,9 @@ func (b *Bin) wait() time.Duration {
 	defer b.mu.Unlock()
 	wait := look
 	for _, it := range b.items {
-		wait = min(wait, time.Until(it.due))
+		if !it.moving { // It wakes Run when it is not any more.
+			wait = min(wait, time.Until(it.due))
+		}
 	}
 	return wait
 }
@@ -171,7 +173,7 @@ func (b *Bin) forget(it *item) {
 		return
 	}
 	age := max(0, time.Since(it.made))
-	b.log.Info("removed", "volume", it.name, "bytes", it.bytes, "inodes", it.inodes, "age", age.Round(time.Second))
+	b.log.Info("deleted from the trash", "volume", it.name, "bytes", it.bytes, "inodes", it.inodes, "age", age.Round(time.Second))
 	if b.removed != nil {
 		b.removed(Removed{Name: it.name, Bytes: it.bytes, Inodes: it.inodes, Age: age})
 	}

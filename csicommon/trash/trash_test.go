@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -61,12 +62,55 @@ func TestPutAndRun(t *testing.T) {
 			if got.Age < 0 || got.Age > patience {
 				t.Errorf("age %s", got.Age)
 			}
-			if text := p.lines.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "msg=removed volume=") {
-				t.Errorf("logged %q", text)
+			_, after, moved := strings.Cut(p.lines.String(), "msg=\"moved to the trash\" volume=")
+			if !moved || strings.Count(after, "\n") != 2 || !strings.Contains(after, "msg=\"deleted from the trash\" volume=") {
+				t.Errorf("logged %q", p.lines.String())
 			}
 			untouched()
 		})
 	}
+}
+
+// Whoever reads the log must not meet the end of an item before its beginning: Run has
+// it only once it was told of, and on the disk.
+func TestNothingIsDeletedBeforeItWasTold(t *testing.T) {
+	p := newPlace(t)
+	var early bool
+	look := func() {
+		early = early || len(p.Bin.due()) > 0 || p.Bin.Pending() != 1
+	}
+	p.Bin.sync = func(*os.File) error { look(); return nil }
+	var told int
+	p.Bin.log = slog.New(asked{p.lines.Logger().Handler(), func(message string) {
+		if message == "moved to the trash" {
+			told++
+			look()
+		}
+	}})
+	p.run(t)
+	for i := range 3 {
+		name := fmt.Sprint("item-", i)
+		check(t, os.Mkdir(filepath.Join(p.path, name), 0o755))
+		check(t, p.Bin.Put(p.dir, name))
+		if told != i+1 {
+			t.Fatalf("told %d times of %d", told, i+1)
+		}
+		p.emptied(t)
+	}
+	if early {
+		t.Error("Run may have deleted an item that was not told of")
+	}
+}
+
+// asked calls a function with each message before it is logged.
+type asked struct {
+	slog.Handler
+	ask func(message string)
+}
+
+func (h asked) Handle(ctx context.Context, record slog.Record) error {
+	h.ask(record.Message)
+	return h.Handler.Handle(ctx, record)
 }
 
 // used measures path, or the file it is.

@@ -62,7 +62,7 @@ func rollback(t *testing.T) {
 	kube.Run(t, "helm", "rollback", release, "1", "--namespace", namespace, "--wait", "--timeout", "5m")
 }
 
-// TestUpgrade changes the image under running pods, and goes back.
+// TestUpgrade changes the image under running pods, as the page says, and goes back.
 func TestUpgrade(t *testing.T) {
 	s := newSpace(t)
 	volume := s.volume()
@@ -81,7 +81,7 @@ func TestUpgrade(t *testing.T) {
 		kube.Run(t, "kubectl", "--namespace", namespace, "rollout", "status", "daemonset", release, "--timeout=5m")
 	})
 	t.Cleanup(func() { kube.Run(t, "helm", "rollback", release, "--namespace", namespace, "--wait") })
-	upgrade(t, "--set", "image.tag=next")
+	shell(t, strings.Replace(block(t, "install.md", "Upgrade and remove", "sh", 0), "=NEW", "=next", 1))
 	for i, node := range kube.Nodes {
 		after := pluginRuns(t, node)
 		if image := after.Spec.Containers[0].Image; !strings.HasSuffix(image, ":next") || after.UID == plugins[i].UID {

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +15,33 @@ import (
 
 	"liken.sh/hack/cluster/layout"
 )
+
+// networkOf is the network that the cluster was started with, which its certificates
+// name, or else the one it is to be started with.
+func networkOf(cluster layout.Cluster) (netip.Prefix, error) {
+	content, err := os.ReadFile(cluster.NetworkFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return cluster.Network, nil
+	}
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("read the network that the cluster was started with: %w", err)
+	}
+	network, err := layout.Network(strings.TrimSpace(string(content)))
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("read the network that the cluster was started with: %s has %q: %w", cluster.NetworkFile(), content, err)
+	}
+	return network, nil
+}
+
+// keepsNetwork fails where the environment asks for another network than the cluster
+// has.
+func (p *program) keepsNetwork() error {
+	if !p.asked.IsValid() || p.asked == p.cluster.Network {
+		return nil
+	}
+	return fmt.Errorf("%s is %s, but the cluster in %s was started with %s: unset it, or make cluster-down first, which deletes that cluster",
+		layout.NetworkVariable, p.asked, p.cluster.State, p.cluster.Network)
+}
 
 // haveNetwork looks for another owner of the addresses. One that is there already
 // would be cut off by the cluster's route.
@@ -48,7 +77,7 @@ func (p *program) haveNetwork() error {
 }
 
 func (p *program) taken(link, what, address string) error {
-	return fmt.Errorf("%s has %s %s, inside the cluster's network %s: set LIKEN_CLUSTER_NETWORK to another /16", link, what, address, p.cluster.Network)
+	return fmt.Errorf("%s has %s %s, inside the cluster's network %s: set %s to another /16, such as 10.99.0.0/16", link, what, address, p.cluster.Network, layout.NetworkVariable)
 }
 
 // overlap is the first of the addresses whose network meets the prefix.

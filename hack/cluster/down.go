@@ -44,10 +44,30 @@ func (p *program) down() error {
 	if len(mounts) > 0 {
 		return fmt.Errorf("not deleting %s: mounted there, and not by the cluster: %s", p.cluster.State, strings.Join(mounts, ", "))
 	}
+	if err := p.onlyOwn(); err != nil {
+		return err
+	}
 	if err := os.RemoveAll(p.cluster.State); err != nil {
 		return fmt.Errorf("delete the cluster's state: %w", err)
 	}
 	say("the cluster is stopped and deleted")
+	return nil
+}
+
+// onlyOwn fails where the state's directory has what no cluster put there: a variable
+// that names somebody's home would have down delete it.
+func (p *program) onlyOwn() error {
+	entries, err := os.ReadDir(p.cluster.State)
+	if err != nil {
+		return fmt.Errorf("look for the cluster's state: %w", err)
+	}
+	own := append(p.cluster.Machines(), filepath.Base(p.cluster.Kubeconfig()), filepath.Base(p.cluster.NetworkFile()))
+	for _, entry := range entries {
+		if !slices.Contains(own, entry.Name()) {
+			return fmt.Errorf("%s has %q, which is not the cluster's and would be deleted with it: move that away, or set %s to a directory that only the cluster has",
+				p.cluster.State, entry.Name(), layout.StateVariable)
+		}
+	}
 	return nil
 }
 

@@ -95,12 +95,16 @@ func choose(all []driver, names []string) ([]driver, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
+	var known []string
+	for _, d := range all {
+		known = append(known, d.name)
+	}
 	var chosen []driver
 	for _, argument := range names {
 		name, version, _ := strings.Cut(argument, "=")
-		i := slices.IndexFunc(all, func(d driver) bool { return d.name == name })
+		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("there is no image %q to build", name)
+			return nil, fmt.Errorf("there is no image %q to build: want one of %s", name, strings.Join(known, ", "))
 		}
 		d := all[i]
 		d.version = cmp.Or(version, d.version)
@@ -140,6 +144,7 @@ func (p *program) images(names []string) error {
 	for _, name := range p.cluster.Nodes() {
 		node := p.machine(name)
 		if _, running := node.PID(); !running {
+			say(name + " does not run; it gets them when it starts")
 			continue
 		}
 		for _, archive := range archives {

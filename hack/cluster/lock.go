@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,21 +8,44 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-
-	"liken.sh/hack/cluster/layout"
-	"liken.sh/hack/cluster/machine"
 )
 
-// lock waits for this command's turn. The kernel releases locks with the process.
-func (p *program) lock(command string) (unlock func(), err error) {
-	if err := os.MkdirAll(p.cluster.Cache, 0o755); err != nil {
-		return nil, fmt.Errorf("make the cache: %w", err)
+// turn waits for this command's turn, and fails where the cluster is not its to change.
+func (p *program) turn(lock func(*program) (unlock func(), err error)) (unlock func(), err error) {
+	if err := p.isAlone(); err != nil {
+		return nil, err
 	}
-	// Building images takes long, and hinders nobody but another who does.
-	if command == "images" {
-		return lockFile(filepath.Join(p.cluster.Cache, "images.lock"))
+	// Tests that build and start a cluster for themselves hold the lock below for a
+	// quarter of an hour, and are not worth waiting for. They may also have begun while
+	// this waited for somebody else; once it has the lock, they wait.
+	if err := noTestsRun(testsLock); err != nil {
+		return nil, err
 	}
-	// The state is the machine's, the cache a user's.
+	if unlock, err = lock(p); err != nil {
+		return nil, err
+	}
+	if err := noTestsRun(testsLock); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// lockImages keeps others from building images, which takes long and hinders nobody
+// else.
+func (p *program) lockImages() (unlock func(), err error) {
+	if err := p.makeCache(); err != nil {
+		return nil, err
+	}
+	return lockFile(filepath.Join(p.cluster.Cache, "images.lock"))
+}
+
+// lockCluster keeps others from changing the cluster: two at a time would start
+// everything twice. The state is the machine's, the cache a user's.
+func (p *program) lockCluster() (unlock func(), err error) {
+	if err := p.makeCache(); err != nil {
+		return nil, err
+	}
 	unlockState, err := lockDirectory(p.cluster.State)
 	if err != nil {
 		return nil, err
@@ -34,6 +56,13 @@ func (p *program) lock(command string) (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { unlockCache(); unlockState() }, nil
+}
+
+func (p *program) makeCache() error {
+	if err := os.MkdirAll(p.cluster.Cache, 0o755); err != nil {
+		return fmt.Errorf("make the cache: %w", err)
+	}
+	return nil
 }
 
 // lockDirectory makes the directory where it is missing, and leaves it only with
@@ -99,32 +128,37 @@ func wait(file *os.File) error {
 	return nil
 }
 
-// isAlone fails while a cluster with another state runs: two would have the same
-// control groups and the same interface of the host.
-func (p *program) isAlone() error {
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		return fmt.Errorf("list processes: %w", err)
-	}
-	for _, file := range lines {
-		line, _ := os.ReadFile(file) // one that has ended meanwhile is no machine
-		if state := stateOf(line); state != "" && state != p.cluster.State {
-			return fmt.Errorf("another cluster runs on this machine; stop it first: LIKEN_CLUSTER_STATE=%s bin/cluster down", quote(state))
-		}
-	}
-	return nil
-}
+const (
+	// testsLock is held by hack/e2e while it runs, which writes into it who it is.
+	testsLock = "/run/lock/liken-e2e.lock"
+	// testsVariable is set for all that hack/e2e starts.
+	testsVariable = "LIKEN_E2E"
+)
 
-// stateOf is the state of the cluster whose control machine has this command line,
-// "" for any other.
-func stateOf(line []byte) string {
-	arguments := bytes.Split(line, []byte{0})
-	if len(arguments) < 3 || string(arguments[1]) != machine.BootCommand {
-		return ""
+// noTestsRun fails while end-to-end tests have the cluster, unless it is they who ask.
+// The kernel releases the lock with their process, and what the file says stays.
+func noTestsRun(lock string) error {
+	if os.Getenv(testsVariable) != "" {
+		return nil
 	}
-	state, found := strings.CutSuffix(string(arguments[2]), "/"+layout.Control+"/machine.json")
-	if !found {
-		return ""
+	file, err := os.Open(lock)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return state
+	if err != nil {
+		return fmt.Errorf("ask whether end-to-end tests run: %w", err)
+	}
+	defer file.Close()
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return fmt.Errorf("ask whether end-to-end tests run: %w", err)
+	}
+	who := "hack/e2e"
+	if said, err := os.ReadFile(lock); err == nil && len(said) > 0 {
+		who, _, _ = strings.Cut(string(said), "\n")
+	}
+	return fmt.Errorf("end-to-end tests use the cluster (%s): wait until they have ended, or end them if they are yours, and try again", who)
 }

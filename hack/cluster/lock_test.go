@@ -62,21 +62,48 @@ func TestUnlockingKeepsState(t *testing.T) {
 	}
 }
 
-func TestStateOf(t *testing.T) {
-	rows := []struct {
-		name, line, want string
-	}{
-		{"a control machine", "/repo/bin/cluster machine /var/lib/other/control/machine.json ", "/var/lib/other"},
-		{"a node", "/repo/bin/cluster machine /var/lib/other/node-1/machine.json ", ""},
-		{"an editor", "vi /var/lib/other/control/machine.json ", ""},
-		{"another command", "grep machine /x/control/machine.json.bak ", ""},
-		{"a kernel thread", "", ""},
+// Whoever has the lock is asked by nobody else, and a lock that nobody has stops nobody,
+// whatever the file says.
+func TestNothingChangesUnderTests(t *testing.T) {
+	t.Setenv(testsVariable, "")
+	name := filepath.Join(t.TempDir(), "e2e.lock")
+	if err := noTestsRun(name); err != nil {
+		t.Errorf("nobody ever ran tests: %v", err)
 	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			if got := stateOf([]byte(strings.ReplaceAll(row.line, " ", "\x00"))); got != row.want {
-				t.Errorf("got %q, want %q", got, row.want)
-			}
-		})
+	if err := os.WriteFile(name, []byte("process 7 in /home/eva/liken\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := noTestsRun(name); err != nil {
+		t.Errorf("tests have ended: %v", err)
+	}
+	unlock, err := lockFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = noTestsRun(name)
+	if err == nil || !strings.Contains(err.Error(), "(process 7 in /home/eva/liken)") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("tests run: got %v", err)
+	}
+	t.Setenv(testsVariable, "1")
+	if err := noTestsRun(name); err != nil {
+		t.Errorf("the tests themselves are refused: %v", err)
+	}
+	t.Setenv(testsVariable, "")
+	unlock()
+	if err := noTestsRun(name); err != nil {
+		t.Errorf("after they ended: %v", err)
+	}
+}
+
+// The two sides of the lock are written in two languages.
+func TestTheScriptHasTheSameLock(t *testing.T) {
+	script, err := os.ReadFile("../e2e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"lock=" + testsLock + "\n", "export " + testsVariable + "=1\n"} {
+		if !strings.Contains(string(script), words) {
+			t.Errorf("hack/e2e does not have %q", words)
+		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"liken.sh/hack/cluster/cgroup"
@@ -15,17 +17,6 @@ import (
 	"liken.sh/hack/cluster/layout"
 	"liken.sh/hack/cluster/machine"
 )
-
-const usage = `usage, in the repository's directory:
-  cluster up                     build what is missing, start what is not running
-  cluster down                   stop everything and delete the cluster's state
-  cluster status                 say what runs
-  cluster env                    print what to evaluate in a shell to use kubectl
-  cluster images [NAME[=VERSION]]...
-                                 build the drivers' images and load them into the nodes
-  cluster stop NODE              switch a node off, as if its power went
-  cluster start NODE             switch it on again
-  cluster exec NODE COMMAND...   run a command on a node or on control`
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == machine.BootCommand {
@@ -45,82 +36,70 @@ func exit(err error) {
 // program is what the commands share.
 type program struct {
 	cluster layout.Cluster
+	// asked is the network that the environment names; not valid where it names none.
+	asked   netip.Prefix
 	groups  cgroup.Tree
 	modules string // the repository's hack/cluster/build
 	root    string // the repository
 }
 
 func run(arguments []string) error {
-	if len(arguments) == 0 {
-		return errors.New(usage)
+	if len(arguments) > 0 && slices.Contains([]string{"help", "-h", "--help"}, arguments[0]) {
+		say(usage())
+		return nil
+	}
+	c, rest, err := parse(arguments)
+	if err != nil {
+		return err
 	}
 	p, err := newProgram()
 	if err != nil {
 		return err
 	}
-	command, rest := arguments[0], arguments[1:]
-	switch {
-	case command == "status" && len(rest) == 0:
-		return p.status()
-	case command == "env" && len(rest) == 0:
-		return p.env()
-	case command == "exec" && len(rest) > 1:
-		return p.exec(rest[0], rest[1:])
+	if c.lock != nil {
+		unlock, err := p.turn(c.lock)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 	}
-	if err := p.isAlone(); err != nil {
-		return err
-	}
-	// Two at a time would start everything twice.
-	unlock, err := p.lock(command)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	switch {
-	case command == "up" && len(rest) == 0:
-		return p.up()
-	case command == "down" && len(rest) == 0:
-		return p.down()
-	case command == "images":
-		return p.images(rest)
-	case command == "stop" && len(rest) == 1:
-		return p.stopNode(rest[0])
-	case command == "start" && len(rest) == 1:
-		return p.startNode(rest[0])
-	}
-	return errors.New(usage)
+	return c.run(p, rest)
 }
 
 // newProgram finds out where things are: the cache as other programs do, the state
 // where a system keeps what is no user's own.
 func newProgram() (*program, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("the cluster needs root: it makes namespaces, mounts and control groups")
+		return nil, errors.New("the cluster needs root, to make namespaces, mounts and control groups: become root")
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("find the cache: %w", err)
 	}
+	asked := os.Getenv(layout.NetworkVariable)
 	cluster, err := layout.New(
-		cmp.Or(os.Getenv("LIKEN_CLUSTER_STATE"), "/var/lib/liken-cluster"),
+		cmp.Or(os.Getenv(layout.StateVariable), "/var/lib/liken-cluster"),
 		filepath.Join(cache, "liken-cluster"),
-		cmp.Or(os.Getenv("LIKEN_CLUSTER_NETWORK"), "10.213.0.0/16"),
+		cmp.Or(asked, "10.213.0.0/16"),
 	)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := cgroup.Find(cgroup.Root)
-	if err != nil {
+	p := &program{cluster: cluster}
+	if asked != "" {
+		p.asked = cluster.Network
+	}
+	if p.cluster.Network, err = networkOf(cluster); err != nil {
 		return nil, err
 	}
-	root, err := repository()
-	if err != nil {
+	if p.groups, err = cgroup.Find(cgroup.Root); err != nil {
 		return nil, err
 	}
-	return &program{
-		cluster: cluster, groups: groups, root: root,
-		modules: filepath.Join(root, "hack/cluster/build"),
-	}, nil
+	if p.root, err = repository(); err != nil {
+		return nil, err
+	}
+	p.modules = filepath.Join(p.root, "hack/cluster/build")
+	return p, nil
 }
 
 // repository is the nearest directory upwards that has the workspace.

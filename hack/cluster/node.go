@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-
-	"liken.sh/hack/cluster/layout"
 )
 
 // stopNode cuts the node's power: nothing on it gets to say good-bye.
@@ -46,7 +44,7 @@ func (p *program) exec(name string, argv []string) error {
 		argv = argv[1:]
 	}
 	if len(argv) == 0 {
-		return errors.New(usage)
+		return fmt.Errorf("no command to run on %s: want one after the --", name)
 	}
 	command, err := m.Command(argv...)
 	if err != nil {
@@ -83,8 +81,8 @@ func (p *program) status() error {
 			say(line)
 		}
 	}
-	if _, running := p.machine(layout.Control).PID(); !running {
-		say("start it with: make cluster")
+	if err := p.controlRuns(); err != nil {
+		say(err.Error())
 	}
 	return nil
 }

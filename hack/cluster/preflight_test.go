@@ -77,11 +77,13 @@ func TestEnough(t *testing.T) {
 		needs []need
 		want  string
 	}{
-		{"room for each on its disk", []need{{"/a", 100 * mebibyte, "to run"}, {"/c", 50 * mebibyte, "to build"}}, ""},
-		{"room for each but not for both", []need{{"/a", 60 * mebibyte, "to run"}, {"/b", 41 * mebibyte, "to build"}},
-			"too little disk space to build: /b has 100 MiB, want 101 MiB"},
-		{"none", []need{{"/c", 51 * mebibyte, "to run"}}, "too little disk space to run: /c has 50 MiB, want 51 MiB"},
-		{"a disk that does not answer", []need{{"/d", 1, "to run"}}, "stale file handle"},
+		{"room for each on its disk", []need{{"/a", 100 * mebibyte, "to run", "A"}, {"/c", 50 * mebibyte, "to build", "C"}}, ""},
+		{"room for each but not for both", []need{{"/a", 60 * mebibyte, "to run", "A"}, {"/b", 41 * mebibyte, "to build", "B"}},
+			"too little disk space: 100 MiB left, want 101 MiB: 60 MiB in /a to run (A moves it), 41 MiB in /b to build (B moves it)"},
+		{"none, even for the first", []need{{"/a", 101 * mebibyte, "to run", "A"}, {"/c", 1 * mebibyte, "to keep", "C"}, {"/b", 1 * mebibyte, "to build", "B"}},
+			"100 MiB left, want 102 MiB: 101 MiB in /a to run (A moves it), 1 MiB in /b to build (B moves it)"},
+		{"none", []need{{"/c", 51 * mebibyte, "to run", "C"}}, "too little disk space: 50 MiB left, want 51 MiB: 51 MiB in /c to run (C moves it)"},
+		{"a disk that does not answer", []need{{"/d", 1, "to run", "D"}}, "stale file handle"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

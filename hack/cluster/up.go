@@ -20,6 +20,12 @@ import (
 // up makes the cluster run, whatever of it does already.
 func (p *program) up() error {
 	began := time.Now()
+	if err := p.keepsNetwork(); err != nil {
+		return err
+	}
+	if err := p.onlyOwn(); err != nil {
+		return err
+	}
 	missing := p.notRunning()
 	if len(missing) > 0 {
 		if err := p.makeReady(missing); err != nil {
@@ -56,8 +62,40 @@ func (p *program) notRunning() []string {
 	return names
 }
 
+func (p *program) running() []string {
+	var names []string
+	for _, name := range p.cluster.Machines() {
+		if _, running := p.machine(name).PID(); running {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// restartNotice says that, and why, machines that run are about to be stopped, ""
+// where none is: somebody's pods end with them.
+func restartNotice(missing, running []string) string {
+	var stopped []string
+	for _, name := range running {
+		if slices.Contains(missing, name) {
+			stopped = append(stopped, name)
+		}
+	}
+	if len(stopped) == 0 {
+		return ""
+	}
+	why := "control, which connects them, does not run"
+	if slices.Contains(stopped, layout.Control) {
+		why = "the host's interface " + layout.HostLink + " is gone, and control makes it when it starts"
+	}
+	return fmt.Sprintf("restarting %s with all that runs there: %s", strings.Join(stopped, ", "), why)
+}
+
 // makeReady sees to all that has to be there before a machine starts.
 func (p *program) makeReady(missing []string) error {
+	if notice := restartNotice(missing, p.running()); notice != "" {
+		say(notice)
+	}
 	if err := p.stopThese(missing); err != nil {
 		return err
 	}
@@ -124,6 +162,10 @@ func (p *program) prepare() error {
 	}
 	// Last: it tells that there are credentials.
 	if admin := files[component.Admin]; admin != nil {
+		network := []byte(p.cluster.Network.String() + "\n")
+		if err := os.WriteFile(p.cluster.NetworkFile(), network, 0o644); err != nil {
+			return fmt.Errorf("record the network: %w", err)
+		}
 		content := admin[component.KubeconfigPath(component.Admin)]
 		if err := os.WriteFile(p.cluster.Kubeconfig(), content, 0o600); err != nil {
 			return fmt.Errorf("write the kubeconfig: %w", err)
@@ -209,6 +251,9 @@ func (p *program) explain() {
 
 // env prints shell commands.
 func (p *program) env() error {
+	if err := p.controlRuns(); err != nil {
+		return err
+	}
 	builder := toolset.Builder{Modules: p.modules, Cache: p.cluster.Cache}
 	for _, set := range toolset.Sets() {
 		if set.Name != "kubernetes" {

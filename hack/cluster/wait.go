@@ -162,8 +162,11 @@ func ctr(node *machine.Machine, input *os.File, arguments ...string) error {
 
 // controlRuns is for commands that need an API server.
 func (p *program) controlRuns() error {
-	if _, running := p.machine(layout.Control).PID(); !running {
-		return errors.New("the cluster is not running: make cluster")
+	if _, running := p.machine(layout.Control).PID(); running {
+		return nil
 	}
-	return nil
+	if err := p.isAlone(); err != nil {
+		return err
+	}
+	return errors.New("the cluster is not running: make cluster")
 }

@@ -17,6 +17,12 @@ const (
 	Node2   = "node-2"
 )
 
+// Variables of the environment that move a cluster.
+const (
+	StateVariable   = "LIKEN_CLUSTER_STATE"
+	NetworkVariable = "LIKEN_CLUSTER_NETWORK"
+)
+
 // Cluster is the whole plan: everything else is derived from these three.
 type Cluster struct {
 	// State is the directory that holds the machines' disks, the certificates
@@ -28,20 +34,39 @@ type Cluster struct {
 	Network netip.Prefix
 }
 
-// New checks the network, from which every other address is derived.
+// New checks what a person may have set, and says what would be right.
 func New(state, cache, network string) (Cluster, error) {
-	prefix, err := netip.ParsePrefix(network)
+	prefix, err := Network(network)
 	if err != nil {
-		return Cluster{}, fmt.Errorf("read the cluster's network: %w", err)
+		return Cluster{}, fmt.Errorf("%s is %q: %w", NetworkVariable, network, err)
 	}
-	if !prefix.Addr().Is4() || prefix.Bits() != 16 || prefix.Masked() != prefix {
-		return Cluster{}, fmt.Errorf("the cluster's network %q: want an IPv4 /16, such as 10.213.0.0/16", network)
+	if !filepath.IsAbs(state) {
+		return Cluster{}, fmt.Errorf("%s is %q, a relative path: want an absolute one, such as /srv/liken-cluster", StateVariable, state)
 	}
-	if !filepath.IsAbs(state) || !filepath.IsAbs(cache) {
-		return Cluster{}, errors.New("the directories of state and cache must be absolute paths")
+	if !filepath.IsAbs(cache) {
+		return Cluster{}, fmt.Errorf("the cache is %q, a relative path: want an absolute one", cache)
 	}
 	// Clean, since the state is also known by the command lines of machines.
 	return Cluster{State: filepath.Clean(state), Cache: filepath.Clean(cache), Network: prefix}, nil
+}
+
+// Network reads a network of which every address can be derived.
+func Network(text string) (netip.Prefix, error) {
+	const want = "want an IPv4 /16, such as 10.213.0.0/16"
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return netip.Prefix{}, errors.New("not an address, a slash and the length of a prefix: " + want)
+	case !prefix.Addr().Is4():
+		return netip.Prefix{}, errors.New("IPv6: " + want)
+	case prefix.Bits() != 16:
+		return netip.Prefix{}, fmt.Errorf("a /%d: %s", prefix.Bits(), want)
+	case prefix.Masked() != prefix:
+		return netip.Prefix{}, fmt.Errorf("an address inside a network: want %s", prefix.Masked())
+	case !prefix.Addr().IsGlobalUnicast():
+		return netip.Prefix{}, errors.New("no machine may have its addresses: " + want)
+	}
+	return prefix, nil
 }
 
 // Nodes are the machines that run pods.
@@ -93,11 +118,11 @@ func (c Cluster) Dir(machine string) string { return filepath.Join(c.State, mach
 // Root is the machine's disk: a directory on the host that the machine sees as /.
 func (c Cluster) Root(machine string) string { return filepath.Join(c.Dir(machine), "root") }
 
-// PKI is the directory of keys and certificates.
-func (c Cluster) PKI() string { return filepath.Join(c.State, "pki") }
-
 // Kubeconfig is the administrator's kubeconfig.
 func (c Cluster) Kubeconfig() string { return filepath.Join(c.State, "kubeconfig") }
+
+// NetworkFile holds the network that the cluster was started with.
+func (c Cluster) NetworkFile() string { return filepath.Join(c.State, "network") }
 
 // Images is the directory of image archives.
 func (c Cluster) Images() string { return filepath.Join(c.Cache, "images") }

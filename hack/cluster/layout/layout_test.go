@@ -17,11 +17,15 @@ func plan(t *testing.T) Cluster {
 
 func TestNewRefuses(t *testing.T) {
 	rows := []struct{ name, state, network, want string }{
-		{"a network that is too small", "/state", "10.213.0.0/24", "want an IPv4 /16"},
-		{"an address inside the network", "/state", "10.213.1.0/16", "want an IPv4 /16"},
-		{"IPv6", "/state", "fd00::/16", "want an IPv4 /16"},
-		{"no network", "/state", "10.213", "read the cluster's network"},
-		{"state below the working directory", "state", "10.213.0.0/16", "absolute"},
+		{"a network that is too small", "/state", "10.213.0.0/24", `LIKEN_CLUSTER_NETWORK is "10.213.0.0/24": a /24: want an IPv4 /16, such as 10.213.0.0/16`},
+		{"an address inside the network", "/state", "10.213.1.0/16", `LIKEN_CLUSTER_NETWORK is "10.213.1.0/16": an address inside a network: want 10.213.0.0/16`},
+		{"IPv6", "/state", "fd00::/16", `LIKEN_CLUSTER_NETWORK is "fd00::/16": IPv6: want an IPv4 /16`},
+		{"no network", "/state", "10.213", `LIKEN_CLUSTER_NETWORK is "10.213": not an address, a slash`},
+		{"a newline", "/state", "10.213.0.0/16\n", `LIKEN_CLUSTER_NETWORK is "10.213.0.0/16\n": not an address`},
+		{"loopback", "/state", "127.0.0.0/16", "no machine may have its addresses"},
+		{"multicast", "/state", "224.0.0.0/16", "no machine may have its addresses"},
+		{"the unspecified address", "/state", "0.0.0.0/16", "no machine may have its addresses"},
+		{"state below the working directory", "state", "10.213.0.0/16", `LIKEN_CLUSTER_STATE is "state", a relative path: want an absolute one, such as /srv/liken-cluster`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

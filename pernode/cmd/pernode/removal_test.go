@@ -84,7 +84,7 @@ func TestHeldCopyGoesWithItsPod(t *testing.T) {
 	n.mustUnpublish("h1", 1)
 	n.awaitRemoval("h1")
 	await(t, "the trash to be emptied", func() bool { return names(t, filepath.Join(n.store, "trash")) == nil })
-	n.plugin.awaitLog(`msg=removed volume=h1 bytes=`)
+	n.plugin.awaitLog(`msg="deleted from the trash" volume=h1 bytes=`)
 	await(t, "the removal to be counted", func() bool { return n.figure("per_node_copies_removed_total") == 1 })
 }
 

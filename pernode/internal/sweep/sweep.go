@@ -233,7 +233,11 @@ func (s *Sweeper) removeNow(ctx context.Context, volume string, before uint64) e
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("it took too long since the cluster was asked: %w", err)
 		}
-		return s.notWanted(volume, before)
+		if err := s.notWanted(volume, before); err != nil {
+			return err
+		}
+		s.config.Log.Info("removing a copy, its PersistentVolume is gone", "volume", volume)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -242,7 +246,6 @@ func (s *Sweeper) removeNow(ctx context.Context, volume string, before uint64) e
 	if s.forget(volume, before) {
 		s.config.Removed(volume)
 	}
-	s.config.Log.Info("moved a copy to the trash, its PersistentVolume is gone", "volume", volume)
 	return nil
 }
 
