@@ -17,19 +17,12 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"liken.sh/csicommon/quote"
 )
 
 // MaxLength is the longest handle, in bytes.
 const MaxLength = 253
-
-// quotedLength bounds what an error repeats of a handle, in bytes as quoted: enough
-// for every legal one. A hostile megabyte cannot fill a log, and bytes that take four
-// when quoted cannot push the rules out of an Event.
-const quotedLength = MaxLength + 3
-
-// cutLength is how much of a longer one is repeated, in bytes, of which each takes four
-// at most.
-const cutLength = (quotedLength - 2) / 4
 
 // ErrInvalid is wrapped by every error of Check.
 var ErrInvalid = errors.New("not a volume handle")
@@ -42,7 +35,7 @@ func Check(h string) error {
 	if len(rules) == 0 {
 		return nil
 	}
-	return fmt.Errorf("volume handle %s is refused: %s: %w", quote(h), strings.Join(rules, "; "), ErrInvalid)
+	return fmt.Errorf("volume handle %s is refused: %s: %w", quote.Value(h), strings.Join(rules, "; "), ErrInvalid)
 }
 
 // brokenRules are all of them: a handle cannot be changed, so whoever mends one
@@ -125,16 +118,4 @@ func brokenPartRules(h string) []string {
 		}
 	}
 	return broken
-}
-
-func quote(h string) string {
-	known := h[:min(len(h), MaxLength+1)]
-	text := fmt.Sprintf("%q", known)
-	switch {
-	case len(text) > quotedLength:
-		return fmt.Sprintf("%q (cut)", h[:cutLength])
-	case len(known) < len(h):
-		return text + " (cut)"
-	}
-	return text
 }

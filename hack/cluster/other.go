@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"liken.sh/csicommon/quote"
 	"liken.sh/hack/cluster/layout"
 	"liken.sh/hack/cluster/machine"
 )
@@ -68,7 +69,7 @@ func clusterOf(line []byte) other {
 // inTheWay lets the person see first whose it is: to end it deletes it.
 func (o other) inTheWay() error {
 	return fmt.Errorf("another cluster runs on this machine, which can have one: %s. With %s=%s set, bin/cluster status shows it and the other commands use it; end it only if it is yours, by make cluster-down",
-		o.origin(), layout.StateVariable, quote(o.state))
+		o.origin(), layout.StateVariable, quote.Shell(o.state))
 }
 
 // origin is what can be found out about who started it.
