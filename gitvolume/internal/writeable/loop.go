@@ -210,14 +210,23 @@ func (v *Volume) pushFailed(err error) {
 		after = failure.After
 	}
 	v.clock.failed(time.Now(), after, v.Jitter())
+	v.complain(err)
 	v.sayPushFailed(err)
 }
 
 // stuck has what could not be done on this machine tried again in a while.
 func (v *Volume) stuck(err error) {
 	v.sayStuck(err)
+	v.complain(err)
 	v.agenda.addEverything()
 	v.clock.rest(time.Now(), v.Jitter())
+}
+
+// complain tells the owner of a broken repository.
+func (v *Volume) complain(err error) {
+	if v.Broken != nil && IsRepositoryBroken(err) {
+		v.Broken(err)
+	}
 }
 
 // take makes an arming the one in force.

@@ -263,10 +263,11 @@ func (v *Volume) pause(ctx context.Context, tries int) error {
 }
 
 // tipTime is when the tip was committed, as far as that can be told: it was not pushed
-// since.
+// since. Clocks differ, and a time to come would have the push wait for it.
 func (v *Volume) tipTime() time.Time {
+	now := time.Now()
 	if described, err := v.Repository.Describe(v.position.Tip); err == nil {
-		return described.Committer.When
+		return earlier(described.Committer.When, now)
 	}
-	return time.Now()
+	return now
 }

@@ -110,6 +110,9 @@ type Settings struct {
 	ScanEvery time.Duration
 	// Jitter gives a number from 0 to 1, by which delays are spread.
 	Jitter func() float64
+	// Broken is told, in Run's goroutine, of an error for which IsRepositoryBroken; nil: nobody
+	// is. The volume is to be stopped then, and rebuilt.
+	Broken func(err error)
 	// BeforeStep is called before each change to what outlives the process, so that a test
 	// can end it at every one; nil for none.
 	BeforeStep func(Step)
