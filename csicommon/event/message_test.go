@@ -48,34 +48,5 @@ func FuzzMessage(f *testing.F) {
 		if again := event.Message(got); again != got {
 			t.Errorf("Message(%q) = %q, and of that %q", s, got, again)
 		}
-		if quoted := event.Quote(s, 50); !utf8.ValidString(quoted) || len(quoted) > 50 {
-			t.Errorf("Quote(%q) = %q (%d bytes)", s, quoted, len(quoted))
-		}
 	})
-}
-
-func TestQuote(t *testing.T) {
-	tests := map[string]struct {
-		in   string
-		max  int
-		want string
-	}{
-		"short":                      {"protected branch", 50, `"protected branch"`},
-		"its quotes and newlines":    {"say \"no\"\r\n", 50, `"say \"no\"\r\n"`},
-		"a backslash":                {`a\b`, 50, `"a\\b"`},
-		"just fits":                  {"abcdef", 8, `"abcdef"`},
-		"one too long":               {"abcdefg", 8, `"abc"...`},
-		"no escape is cut in two":    {"ab\nabcdef", 8, `"ab"...`},
-		"no rune is cut in two":      {"ab漢abcdef", 8, `"ab"...`},
-		"empty":                      {"", 5, `""`},
-		"no room at all":             {"abc", 4, ""},
-		"a megabyte of hostile text": {strings.Repeat("\xff", 1<<20), 20, `"\xff\xff\xff"...`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := event.Quote(test.in, test.max); got != test.want {
-				t.Errorf("Quote(%q, %d) = %q, want %q", test.in, test.max, got, test.want)
-			}
-		})
-	}
 }

@@ -16,14 +16,12 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"liken.sh/csicommon/quote"
 )
 
 // MaxLength is the longest handle, in bytes.
 const MaxLength = 253
-
-// quotedLength bounds how much of a handle an error repeats, in bytes: enough
-// for every legal one, while a hostile megabyte cannot fill a log.
-const quotedLength = MaxLength + 1
 
 // ErrInvalid is wrapped by every error of Check.
 var ErrInvalid = errors.New("not a volume handle")
@@ -36,7 +34,7 @@ func Check(h string) error {
 	if rule == "" {
 		return nil
 	}
-	return fmt.Errorf("volume handle %s is refused: %s: %w", quote(h), rule, ErrInvalid)
+	return fmt.Errorf("volume handle %s is refused: %s: %w", quote.Value(h), rule, ErrInvalid)
 }
 
 func brokenRule(h string) string {
@@ -90,11 +88,4 @@ func brokenSegmentRule(segment string, n int) string {
 		return fmt.Sprintf("part %d ends with '-', each part ends with a letter or a digit", n)
 	}
 	return ""
-}
-
-func quote(h string) string {
-	if len(h) <= quotedLength {
-		return fmt.Sprintf("%q", h)
-	}
-	return fmt.Sprintf("%q (cut)", h[:quotedLength])
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"liken.sh/csicommon/quote"
 	"liken.sh/hack/cluster/layout"
 	"liken.sh/hack/cluster/machine"
 )
@@ -109,7 +110,7 @@ func (p *program) isAlone() error {
 	for _, file := range lines {
 		line, _ := os.ReadFile(file) // one that has ended meanwhile is no machine
 		if state := stateOf(line); state != "" && state != p.cluster.State {
-			return fmt.Errorf("another cluster runs on this machine; stop it first: LIKEN_CLUSTER_STATE=%s bin/cluster down", quote(state))
+			return fmt.Errorf("another cluster runs on this machine; stop it first: LIKEN_CLUSTER_STATE=%s bin/cluster down", quote.Shell(state))
 		}
 	}
 	return nil

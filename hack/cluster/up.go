@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
+	"liken.sh/csicommon/quote"
 	"liken.sh/hack/cluster/component"
 	"liken.sh/hack/cluster/initd"
 	"liken.sh/hack/cluster/layout"
@@ -218,11 +218,8 @@ func (p *program) env() error {
 		if err != nil {
 			return err
 		}
-		say("  export KUBECONFIG=" + quote(p.cluster.Kubeconfig()))
-		say("  export PATH=" + quote(dir) + ":" + quote(filepath.Join(p.root, "bin")) + ":$PATH")
+		say("  export KUBECONFIG=" + quote.Shell(p.cluster.Kubeconfig()))
+		say("  export PATH=" + quote.Shell(dir) + ":" + quote.Shell(filepath.Join(p.root, "bin")) + ":$PATH")
 	}
 	return nil
 }
-
-// quote is for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

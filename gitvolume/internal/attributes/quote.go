@@ -4,26 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"liken.sh/csicommon/quote"
 )
 
 // ErrInvalid is wrapped by every refusal of this package.
 var ErrInvalid = errors.New("not valid")
 
-// quotedLength bounds how much of a value an error repeats, in bytes: a hostile
-// megabyte must not fill a log or an Event.
-const quotedLength = 254
-
 // refuse is the error of a value that breaks a rule.
 func refuse(value, rule string) error {
-	return fmt.Errorf("%s %s: %w", quote(value), rule, ErrInvalid)
-}
-
-// quote is the value as Go would write it, so that no control byte reaches a log.
-func quote(value string) string {
-	if len(value) > quotedLength {
-		return fmt.Sprintf("%q (cut)", value[:quotedLength])
-	}
-	return fmt.Sprintf("%q", value)
+	return fmt.Errorf("%s %s: %w", quote.Value(value), rule, ErrInvalid)
 }
 
 // refuseURL is refuse for a text that was meant as a URL, in which somebody may have

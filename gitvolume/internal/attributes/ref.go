@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"liken.sh/csicommon/quote"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -104,11 +105,11 @@ func (r Ref) brokenWriteableRule(handle string) string {
 	}
 	side := SideBranch(branch, handle)
 	if rule := brokenRefRule(side); rule != "" {
-		return fmt.Sprintf("with the volume's handle gives the side branch %s, which %s", quote(side), rule)
+		return fmt.Sprintf("with the volume's handle gives the side branch %s, which %s", quote.Value(side), rule)
 	}
 	// The branch is a part of it.
 	if err := object.CheckRefLength(side); err != nil {
-		return fmt.Sprintf("with the volume's handle gives the side branch %s: %v", quote(side), err)
+		return fmt.Sprintf("with the volume's handle gives the side branch %s: %v", quote.Value(side), err)
 	}
 	return ""
 }

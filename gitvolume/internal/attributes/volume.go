@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/quote"
 )
 
 // Kind is which of the three volumes attributes are of; the caller knows from the
@@ -150,10 +151,10 @@ func checkNames(kind Kind, given map[string]string) error {
 		switch {
 		case !found:
 			return fmt.Errorf("attribute %s is not known; there are %s: %w",
-				quote(name), strings.Join(slices.Sorted(maps.Keys(known)), ", "), ErrInvalid)
+				quote.Value(name), strings.Join(slices.Sorted(maps.Keys(known)), ", "), ErrInvalid)
 		case !slices.Contains(kinds, kind):
 			return fmt.Errorf("attribute %s, with the value %s, is not taken by a volume of the kind %q: %w",
-				name, quote(given[name]), kind, ErrInvalid)
+				name, quote.Value(given[name]), kind, ErrInvalid)
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"liken.sh/csicommon/quote"
 )
 
 // ErrInvalid is wrapped by every error of Parse.
@@ -51,7 +53,6 @@ const (
 
 	// kubernetesPrefix is of the keys by which the resizer names the claim.
 	kubernetesPrefix = "csi.storage.k8s.io/"
-	quotedLength     = 254
 )
 
 // Default is the policy of a class that sets nothing.
@@ -111,7 +112,7 @@ func (p *Policy) read(name, value string) error {
 	case parameterArmed:
 		p.Armed, rule = parseBool(value)
 	default:
-		return fmt.Errorf("parameter %s is not known; there are %s: %w", quote(name), strings.Join(names(), ", "), ErrInvalid)
+		return fmt.Errorf("parameter %s is not known; there are %s: %w", quote.Value(name), strings.Join(names(), ", "), ErrInvalid)
 	}
 	if rule != "" {
 		return refuse(name, value, rule)
@@ -160,12 +161,5 @@ func (p *Policy) UnmarshalJSON(text []byte) error {
 }
 
 func refuse(name, value, rule string) error {
-	return fmt.Errorf("parameter %s: %s %s: %w", name, quote(value), rule, ErrInvalid)
-}
-
-func quote(value string) string {
-	if len(value) > quotedLength {
-		return fmt.Sprintf("%q (cut)", value[:quotedLength])
-	}
-	return fmt.Sprintf("%q", value)
+	return fmt.Errorf("parameter %s: %s %s: %w", name, quote.Value(value), rule, ErrInvalid)
 }

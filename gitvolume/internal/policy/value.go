@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"liken.sh/csicommon/quote"
 )
 
 func parseDuration(value string, least time.Duration) (time.Duration, string) {
@@ -68,9 +70,9 @@ func parseIgnore(value string) ([]string, string) {
 		case kept == "":
 			continue
 		case kept[0] == '#':
-			return nil, fmt.Sprintf("has the pattern %s, which .gitignore takes for a comment; write \\#", quote(kept))
+			return nil, fmt.Sprintf("has the pattern %s, which .gitignore takes for a comment; write \\#", quote.Value(kept))
 		case escaped(kept):
-			return nil, fmt.Sprintf("has the pattern %s, which ends with a backslash and matches nothing", quote(kept))
+			return nil, fmt.Sprintf("has the pattern %s, which ends with a backslash and matches nothing", quote.Value(kept))
 		}
 		patterns = append(patterns, kept)
 	}

@@ -2,10 +2,10 @@ package remote
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"sync"
-	"unicode/utf8"
+
+	textquote "liken.sh/csicommon/quote"
 )
 
 const (
@@ -111,26 +111,4 @@ func (w *words) shown() string {
 
 // quote makes one line of what an outsider said, which can hold nothing that a log or a
 // terminal takes for its own. Empty stays empty.
-func quote(text string) string {
-	var lines []string
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, line)
-		}
-	}
-	text = strings.ToValidUTF8(strings.Join(lines, " | "), "?")
-	if text == "" {
-		return ""
-	}
-	if len(text) > shownWords {
-		head, tail := shownWords*2/3, len(text)-shownWords/3
-		for !utf8.RuneStart(text[head]) {
-			head--
-		}
-		for !utf8.RuneStart(text[tail]) {
-			tail++
-		}
-		text = text[:head] + " ... " + text[tail:]
-	}
-	return strconv.Quote(text)
-}
+func quote(text string) string { return textquote.Lines(text, shownWords) }

@@ -13,7 +13,7 @@ import (
 const (
 	// labelledRepositories bounds the series of fetches: inline volumes name whatever
 	// their authors like, and what is counted once stays until the process ends.
-	labelledRepositories = 1000
+	labelledRepositories = 500
 	// otherRepositories is the label of those beyond.
 	otherRepositories = "other"
 )
