@@ -73,7 +73,7 @@ func (b *Bin) place(dir *os.File, name string) (*os.File, error) {
 		}
 		err = unix.Renameat(int(dir.Fd()), name, int(wrapper.Fd()), name)
 		if err == nil {
-			b.add(&item{entry: entry})
+			b.add(b.newItem(entry))
 			return wrapper, nil
 		}
 		_ = wrapper.Close()
@@ -98,7 +98,7 @@ func (b *Bin) placeBare(dir *os.File, name string) error {
 	if err := unix.Renameat(int(dir.Fd()), name, int(b.dir.Fd()), entry); err != nil {
 		return fmt.Errorf("move it while the disk is full: %w", err)
 	}
-	b.add(&item{entry: entry})
+	b.add(b.newItem(entry))
 	return nil
 }
 
