@@ -27,7 +27,7 @@ var calls = map[string]func(s *Store) error{
 		r := aRecord("v")
 		err := s.Save(r)
 		if err == nil {
-			r.Tree, err = s.MakeTree("v", 0o777)
+			r.Position.Tree, err = s.MakeTree("v", 0o777)
 		}
 		return errors.Join(err, s.Save(r))
 	},

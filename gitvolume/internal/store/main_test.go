@@ -100,7 +100,7 @@ func (f *fixture) volume(handle string) Record {
 	r := aRecord(handle)
 	f.must(f.store.Save(r))
 	var err error
-	r.Tree, err = f.store.MakeTree(handle, 0o777)
+	r.Position.Tree, err = f.store.MakeTree(handle, 0o777)
 	f.must(err)
 	f.must(f.store.Save(r))
 	f.write("content", volumesDir, handle, treeName, "file")

@@ -36,8 +36,6 @@ type Record struct {
 	// Class is the class that was in force last.
 	Class Class `json:"class,omitzero"`
 
-	// Tree is the volume's tree; zero while it has none.
-	Tree Identity `json:"tree,omitzero"`
 	// Group is the volume mount group; nil: none was asked for.
 	Group *uint32 `json:"group,omitempty"`
 	// GroupGiven tells that the whole tree was given to the group.
@@ -66,8 +64,11 @@ type Class struct {
 	Policy *policy.Policy `json:"policy,omitempty"`
 }
 
-// Position is where a writeable volume is in the history.
+// Position is where a writeable volume is between its tree and its remote: all that has to
+// outlive the process, but for the objects. It changes as a whole.
 type Position struct {
+	// Tree is the directory that was made for the tree; zero while none was.
+	Tree Identity `json:"tree,omitzero"`
 	// Tip is the commit that the tree holds but for what was not committed yet; zero while
 	// the branch has none.
 	Tip object.ID `json:"tip,omitzero"`
@@ -78,12 +79,20 @@ type Position struct {
 	Side object.ID `json:"side,omitzero"`
 	// Diverged tells that pushes go to the side branch.
 	Diverged bool `json:"diverged,omitempty"`
+	// Leaving is what the side branch has to be at for it to be deleted: the volume is back
+	// from it.
+	Leaving object.ID `json:"leaving,omitzero"`
 	// Followed tells that the ref existed once, so that its absence is a deletion.
 	Followed bool `json:"followed,omitempty"`
-	// Metadata is the commit with the volume's own record of modes and owners, and
-	// MetadataBase the remote's commit that it is built on.
-	Metadata     object.ID `json:"metadata,omitzero"`
-	MetadataBase object.ID `json:"metadataBase,omitzero"`
+	// Metadata is the commit with the volume's own record of modes and owners, MetadataBase
+	// what the remote's ref was when it was built on it, and MetadataAgreed the commit in
+	// which the ref's record had nothing of this volume that was not on the remote.
+	Metadata       object.ID `json:"metadata,omitzero"`
+	MetadataBase   object.ID `json:"metadataBase,omitzero"`
+	MetadataAgreed object.ID `json:"metadataAgreed,omitzero"`
+	// Replaying tells that files were put in place of which the metadata may not have been
+	// replayed yet: what they look like is not the application's.
+	Replaying bool `json:"replaying,omitempty"`
 	// Stopped tells that the last stop committed all of the tree.
 	Stopped bool `json:"stopped,omitempty"`
 	// Move is the move of the tree that was begun and may not be finished; nil: none.
@@ -104,3 +113,14 @@ type Move struct {
 // HasUnpushed tells whether the position has commits that no push has taken, neither to
 // the ref nor to the side branch.
 func (p Position) HasUnpushed() bool { return p.Tip != p.Base && p.Tip != p.Side }
+
+// HasUnrecorded tells whether the remote lacks the volume's own record of metadata.
+func (p Position) HasUnrecorded() bool { return !p.Metadata.IsZero() && p.Metadata != p.MetadataBase }
+
+// Published is what the remote has of the volume's commits, on the branch that it is on.
+func (p Position) Published() object.ID {
+	if p.Diverged && !p.Side.IsZero() {
+		return p.Side
+	}
+	return p.Base
+}

@@ -38,11 +38,11 @@ func fullRecord() Record {
 		Reclaim: "Retain", Staged: true,
 		Targets: []Target{{Path: "/var/lib/kubelet/pods/u/volumes/kubernetes.io~csi/pv-notes/mount", Pod: Object{Namespace: "ns", Name: "p", UID: "u"}, ReadOnly: true}},
 		Class:   Class{Name: "quick", Policy: &class},
-		Tree:    Identity{Inode: 4711, Born: 1784030000123456789},
 		Group:   &group, GroupGiven: true,
 		Position: Position{
-			Tip: id("1"), Base: id("2"), Side: id("4"), Diverged: true, Followed: true,
-			Metadata: id("5"), MetadataBase: id("6"), Stopped: true,
+			Tree: Identity{Inode: 4711, Born: 1784030000123456789},
+			Tip:  id("1"), Base: id("2"), Side: id("4"), Diverged: true, Followed: true, Leaving: id("9"),
+			Metadata: id("5"), MetadataBase: id("6"), MetadataAgreed: id("a"), Replaying: true, Stopped: true,
 			Move: &Move{From: id("1"), To: id("3"), FromTree: id("7"), ToTree: id("8"), Token: "0123456789abcdef", Then: after},
 		},
 	}
@@ -149,7 +149,8 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 	positions := rapid.Custom(func(t *rapid.T) Position {
 		return Position{
 			Tip: ids.Draw(t, "tip"), Base: ids.Draw(t, "base"), Side: ids.Draw(t, "side"), Metadata: ids.Draw(t, "metadata"),
-			MetadataBase: ids.Draw(t, "metadata base"), Diverged: rapid.Bool().Draw(t, "diverged"),
+			MetadataBase: ids.Draw(t, "metadata base"), MetadataAgreed: ids.Draw(t, "agreed"), Leaving: ids.Draw(t, "leaving"),
+			Replaying: rapid.Bool().Draw(t, "replaying"), Diverged: rapid.Bool().Draw(t, "diverged"),
 			Followed: rapid.Bool().Draw(t, "followed"), Stopped: rapid.Bool().Draw(t, "stopped"),
 		}
 	})

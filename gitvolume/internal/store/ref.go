@@ -24,8 +24,8 @@ type Anchor string
 const (
 	AnchorTip      Anchor = "tip"      // Position.Tip.
 	AnchorNext     Anchor = "next"     // A commit that is about to become the tip.
-	AnchorSide     Anchor = "side"     // Position.Side.
 	AnchorMetadata Anchor = "metadata" // Position.Metadata.
+	AnchorAgreed   Anchor = "agreed"   // Position.MetadataAgreed.
 )
 
 // RemoteRef is the ref of the store that is as the remote's is, of which that is the full

@@ -198,7 +198,7 @@ func isDirectoryOrMissing(path string) error {
 // handle of it from one use to another looks whether it still is of the same instance:
 // the handle of one that was set aside would find objects that the new one does not have.
 func (r Repository) Instance() (Identity, error) {
-	found, err := identify(r.Dir())
+	found, err := Identify(r.Dir())
 	if err != nil {
 		return Identity{}, fmt.Errorf("look at the repository of %q: %w", r.URL, err)
 	}
@@ -215,7 +215,7 @@ func (r Repository) SetAside(ctx context.Context, instance Identity, why string)
 		return "", fmt.Errorf("set the repository of %q aside: %w", r.URL, err)
 	}
 	defer release()
-	now, err := identify(r.Dir())
+	now, err := Identify(r.Dir())
 	if errors.Is(err, fs.ErrNotExist) || err == nil && now != instance {
 		return "", nil // Somebody else did it.
 	}

@@ -54,7 +54,7 @@ func (s *Store) Tree(volume string) (Identity, error) {
 	if err := handle.Check(volume); err != nil {
 		return Identity{}, err
 	}
-	found, err := identify(s.TreeDir(volume))
+	found, err := Identify(s.TreeDir(volume))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Identity{}, fmt.Errorf("volume %q: %w", volume, ErrNoTree)
 	}
@@ -71,7 +71,7 @@ func (s *Store) CheckTree(r Record) error {
 	if err != nil {
 		return err
 	}
-	if found != r.Tree {
+	if found != r.Position.Tree {
 		return fmt.Errorf("volume %q: %w", r.Handle, ErrOtherTree)
 	}
 	return nil
@@ -102,8 +102,8 @@ func (s *Store) hasTree(volume string) bool {
 	return unix.Lstat(s.TreeDir(volume), &stat) == nil
 }
 
-// identify looks at a directory. A link or a file is none.
-func identify(path string) (Identity, error) {
+// Identify looks at a directory. A link or a file is none: storedir.ErrNotADirectory.
+func Identify(path string) (Identity, error) {
 	var stat unix.Statx_t
 	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
 	if err := unix.Statx(unix.AT_FDCWD, path, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &stat); err != nil {

@@ -40,10 +40,10 @@ func TestTreeIsTheOneOfTheRecord(t *testing.T) {
 func TestTreeThatTookTheInodeOfAnother(t *testing.T) {
 	f := newFixture(t)
 	r := f.volume("v")
-	if r.Tree.Born == 0 {
+	if r.Position.Tree.Born == 0 {
 		t.Skip("the file system does not record when a directory was made")
 	}
-	r.Tree.Born--
+	r.Position.Tree.Born--
 	f.wants(f.store.CheckTree(r), ErrOtherTree)
 }
 

@@ -9,6 +9,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
 
@@ -41,7 +42,7 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 
 // drafted is a commit that is not durable yet.
 type drafted struct {
-	position Position
+	position store.Position
 	tree     object.ID
 	record   metadata.Record
 }
@@ -71,14 +72,14 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 		return made, err
 	}
 	if !made.record.Equal(v.record) {
-		made.position.Recorded, err = v.commitRecord(v.branch(), made.record, v.position.Recorded)
+		made.position.Metadata, err = v.commitRecord(v.branch(), made.record, v.position.Metadata)
 	}
 	return made, err
 }
 
 // settle makes pending objects durable and then the position that names them the one that
 // counts.
-func (v *Volume) settle(p Position) error {
+func (v *Volume) settle(p store.Position) error {
 	defer v.Keeper.Native()()
 	v.step("flush the objects")
 	if err := v.Repository.Flush(); err != nil {

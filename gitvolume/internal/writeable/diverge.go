@@ -39,7 +39,7 @@ func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error)
 	if up.tip.IsZero() {
 		return false, nil
 	}
-	merged := p.published()
+	merged := p.Published()
 	if p.Side.IsZero() {
 		merged = p.Tip
 	}

@@ -12,6 +12,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
 
@@ -60,7 +61,7 @@ func (v *Volume) follow(ctx context.Context, up upstream) error {
 
 // onto is the position with the volume's own commits beyond base on top of a branch's tip,
 // and how many are left of them. What of them the branch has already stays where it is.
-func (v *Volume) onto(ctx context.Context, base, tip object.ID) (then Position, replayed int, err error) {
+func (v *Volume) onto(ctx context.Context, base, tip object.ID) (then store.Position, replayed int, err error) {
 	defer v.Keeper.Native()()
 	then = v.position
 	own := then.Tip
@@ -105,7 +106,7 @@ func (v *Volume) lastContained(base, tip object.ID) (object.ID, error) {
 }
 
 // moveTo moves the tree and with it the volume to another position.
-func (v *Volume) moveTo(ctx context.Context, then Position) error {
+func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
 	v.step("flush the objects")
 	if err := v.Repository.Flush(); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (v *Volume) moveTo(ctx context.Context, then Position) error {
 	if err := v.setRef(v.Refs.Next, then.Tip); err != nil {
 		return err
 	}
-	if err := v.setRef(v.Refs.Recorded, then.Recorded); err != nil {
+	if err := v.setRef(v.Refs.Recorded, then.Metadata); err != nil {
 		return err
 	}
 	tree, err := v.commitTree(then.Tip)
@@ -136,14 +137,14 @@ func (v *Volume) moveTo(ctx context.Context, then Position) error {
 func (v *Volume) finishMove(ctx context.Context) error {
 	if move := v.position.Move; move != nil {
 		mover := v.mover(move.Then)
-		moved, err := mover.Resume(ctx, move.Intent)
+		moved, err := mover.Resume(ctx, intentOf(move))
 		if err != nil {
 			return err
 		}
 		err = v.arrive(ctx, moved)
 		var written *treeConflict
 		if errors.As(err, &written) {
-			return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.RemoteRecord}, err)
+			return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
 		}
 		return err
 	}
@@ -153,7 +154,7 @@ func (v *Volume) finishMove(ctx context.Context) error {
 	return nil
 }
 
-func (v *Volume) mover(then Position) *worktree.Mover {
+func (v *Volume) mover(then store.Position) *worktree.Mover {
 	return &worktree.Mover{
 		Tree: v.tree, Source: v.Repository, Memory: v.memory, Fresh: v.Fresh,
 		Intents: &intents{volume: v, before: v.position, then: then},
@@ -210,17 +211,25 @@ func (v *Volume) replay(ctx context.Context, paths []string) error {
 // intents keeps the one move of the tree in the volume's position.
 type intents struct {
 	volume       *Volume
-	before, then Position
+	before, then store.Position
+}
+
+// intentOf is the move as the tree knows it.
+func intentOf(m *store.Move) worktree.Intent {
+	return worktree.Intent{From: m.FromTree, To: m.ToTree, Token: m.Token}
 }
 
 // Store implements worktree.Intents.
 func (i *intents) Store(intent worktree.Intent) error {
 	p := i.before
-	if p.Root != i.then.Root {
+	if p.Tree != i.then.Tree {
 		// A fresh tree, which holds nothing.
-		p = Position{Root: i.then.Root}
+		p = store.Position{Tree: i.then.Tree}
 	}
-	p.Move = &Move{Intent: intent, Then: i.then}
+	p.Move = &store.Move{
+		From: i.before.Tip, To: i.then.Tip,
+		FromTree: intent.From, ToTree: intent.To, Token: intent.Token, Then: i.then,
+	}
 	return i.volume.keep(p)
 }
 

@@ -193,7 +193,7 @@ func (v *Volume) ask(ctx context.Context) {
 // pushDue is when a push is due, be it of the metadata alone.
 func (v *Volume) pushDue() time.Time {
 	due := v.clock.pushDue(v.Arming.Policy.MaxLatency)
-	if v.position.unrecorded() && v.clock.retryAt.IsZero() {
+	if v.position.HasUnrecorded() && v.clock.retryAt.IsZero() {
 		due = earlier(due, v.clock.recordAt)
 	}
 	return due

@@ -9,6 +9,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
 
@@ -56,14 +57,14 @@ func (v *Volume) Resume(ctx context.Context) error {
 func (v *Volume) open(ctx context.Context) (kept bool, err error) {
 	if v.tree == nil {
 		there, err := v.exists()
-		if err != nil || !there || v.position.Root == (Root{}) {
+		if err != nil || !there || v.position.Tree == (store.Identity{}) {
 			return false, err
 		}
-		root, err := rootOf(v.Dir)
+		root, err := store.Identify(v.Dir)
 		if err != nil {
 			return false, err
 		}
-		if root != v.position.Root {
+		if root != v.position.Tree {
 			return false, fmt.Errorf("%s: %w", v.Dir, ErrReplaced)
 		}
 		if v.tree, err = worktree.Open(v.Dir); err != nil {
@@ -104,7 +105,7 @@ func (v *Volume) bringBack(ctx context.Context) error {
 
 // owe has what the remote lacks be due.
 func (v *Volume) owe() {
-	if v.position.unpushed() || v.position.unrecorded() || !v.position.Leaving.IsZero() {
+	if v.position.HasUnpushed() || v.position.HasUnrecorded() || !v.position.Leaving.IsZero() {
 		v.clock.committed(v.tipTime(), true)
 	}
 }
@@ -126,7 +127,7 @@ func (v *Volume) make(ctx context.Context, up upstream) error {
 		}
 		return err
 	}
-	if then.Root, err = rootOf(v.Dir); err != nil {
+	if then.Tree, err = store.Identify(v.Dir); err != nil {
 		return err
 	}
 	if v.tree, err = worktree.Open(v.Dir); err != nil {
@@ -149,13 +150,13 @@ func (v *Volume) make(ctx context.Context, up upstream) error {
 
 // begin is where a volume starts that has nothing here: at the ref; at its side branch, if
 // it is diverged; or at nothing, if the remote is empty.
-func (v *Volume) begin(ctx context.Context, up upstream) (Position, error) {
+func (v *Volume) begin(ctx context.Context, up upstream) (store.Position, error) {
 	if up.tip.IsZero() && !up.isEmpty() {
-		return Position{}, up.missing
+		return store.Position{}, up.missing
 	}
-	p := Position{Tip: up.tip, Base: up.tip, Followed: !up.tip.IsZero(), RemoteRecord: up.record}
+	p := store.Position{Tip: up.tip, Base: up.tip, Followed: !up.tip.IsZero(), MetadataBase: up.record}
 	if _, err := v.commitTree(up.record); err == nil {
-		p.Recorded, p.Agreed = up.record, up.record
+		p.Metadata, p.MetadataAgreed = up.record, up.record
 	}
 	if up.side.IsZero() || up.tip.IsZero() {
 		return p, nil

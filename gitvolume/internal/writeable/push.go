@@ -9,6 +9,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 )
 
 const (
@@ -29,7 +30,7 @@ var (
 // push sends what the remote lacks. Whatever the remote says is decided on where its refs
 // are then. urgency is Foreground when somebody waits.
 func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
-	began, from := time.Now(), v.position.published()
+	began, from := time.Now(), v.position.Published()
 	for rebases := 0; ; {
 		if err := v.leave(ctx); err != nil {
 			return err
@@ -41,7 +42,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 			}
 			continue
 		}
-		if !v.position.unpushed() && !v.offersRecord() {
+		if !v.position.HasUnpushed() && !v.offersRecord() {
 			return v.pushed(began, from, nil)
 		}
 		up, err := v.pushRef(ctx, urgency)
@@ -72,7 +73,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 
 // pushed notes that all was pushed.
 func (v *Volume) pushed(began time.Time, from object.ID, err error) error {
-	if err != nil || v.position.unpushed() {
+	if err != nil || v.position.HasUnpushed() {
 		return err
 	}
 	v.clock.pushed()
@@ -112,10 +113,10 @@ func (v *Volume) send(ctx context.Context, branch remote.Update) (remote.Pushed,
 	v.step("push")
 	var record *remote.Update
 	if v.offersRecord() {
-		record = &remote.Update{Ref: history.MetadataRef, Tip: v.position.Recorded, Expected: v.position.RemoteRecord}
+		record = &remote.Update{Ref: history.MetadataRef, Tip: v.position.Metadata, Expected: v.position.MetadataBase}
 	}
 	pushed, err := v.Remote.Push(ctx, branch, record)
-	if err == nil && record == nil && v.position.unrecorded() {
+	if err == nil && record == nil && v.position.HasUnrecorded() {
 		pushed.Metadata = errPutOff
 	}
 	return pushed, err
@@ -126,16 +127,16 @@ var errPutOff = errors.New("the metadata was refused lately")
 
 // offersRecord tells whether the next push takes the record along.
 func (v *Volume) offersRecord() bool {
-	return v.position.unrecorded() && (v.clock.recordAt.IsZero() || isDue(v.clock.recordAt, time.Now()))
+	return v.position.HasUnrecorded() && (v.clock.recordAt.IsZero() || isDue(v.clock.recordAt, time.Now()))
 }
 
 // sent keeps a position of which the branch has arrived, and gives what the remote has if
 // the metadata moved.
-func (v *Volume) sent(ctx context.Context, p Position, pushed remote.Pushed, urgency remote.Urgency) (*upstream, error) {
-	if pushed.Metadata == nil && p.unrecorded() {
-		p.RemoteRecord = p.Recorded
+func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, urgency remote.Urgency) (*upstream, error) {
+	if pushed.Metadata == nil && p.HasUnrecorded() {
+		p.MetadataBase = p.Metadata
 		if !p.Diverged {
-			p.Agreed = p.Recorded
+			p.MetadataAgreed = p.Metadata
 		}
 		v.clock.recordAt = time.Time{}
 		v.sayRecorded()
@@ -194,10 +195,10 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 		if back, err := v.heal(ctx, up); back || err != nil {
 			return back, err
 		}
-		if !v.position.unpushed() && !v.offersRecord() {
+		if !v.position.HasUnpushed() && !v.offersRecord() {
 			return false, nil
 		}
-		if up.record != v.position.RemoteRecord {
+		if up.record != v.position.MetadataBase {
 			p, err := v.rerecord(v.position, v.Side, up)
 			if err != nil {
 				return false, err

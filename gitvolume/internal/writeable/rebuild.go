@@ -8,6 +8,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // IsRepositoryBroken tells of an error that says that the store's repository lacks what it
@@ -27,9 +28,9 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("fetch a lost repository again: %w", err)
 	}
-	p := Position{Root: v.position.Root, Followed: v.position.Followed, RemoteRecord: up.record}
+	p := store.Position{Tree: v.position.Tree, Followed: v.position.Followed, MetadataBase: up.record}
 	if _, err := v.commitTree(up.record); err == nil {
-		p.Recorded, p.Agreed = up.record, up.record
+		p.Metadata, p.MetadataAgreed = up.record, up.record
 	}
 	switch found, err := v.lastKnown(up); {
 	case err != nil:
@@ -55,7 +56,7 @@ type known struct {
 func (v *Volume) lastKnown(up upstream) (*known, error) {
 	was := v.position
 	if was.Diverged && !up.side.IsZero() {
-		has, err := v.has(up.side, was.published())
+		has, err := v.has(up.side, was.Published())
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +65,7 @@ func (v *Volume) lastKnown(up upstream) (*known, error) {
 			if err != nil && !errors.Is(err, history.ErrUnrelated) {
 				return nil, err
 			}
-			return &known{tip: was.published(), base: base, side: up.side, diverged: true}, nil
+			return &known{tip: was.Published(), base: base, side: up.side, diverged: true}, nil
 		}
 	}
 	if was.Base.IsZero() && up.tip.IsZero() {

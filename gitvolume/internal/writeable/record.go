@@ -6,12 +6,13 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // rerecord is a position with the volume's record, for the branch, on top of what the
 // remote's metadata ref has now. On the ref, whose record others write too, it is the
 // volume's own changes over theirs, path by path, without those of files that are gone.
-func (v *Volume) rerecord(p Position, branch string, up upstream) (Position, error) {
+func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.Position, error) {
 	record := v.record
 	var err error
 	// The side branch's is the volume's own alone, unless another node went on there.
@@ -24,20 +25,20 @@ func (v *Volume) rerecord(p Position, branch string, up upstream) (Position, err
 			return p, err
 		}
 	}
-	if p.Recorded, err = v.commitRecord(branch, record, up.record); err != nil {
+	if p.Metadata, err = v.commitRecord(branch, record, up.record); err != nil {
 		return p, fmt.Errorf("record the metadata: %w", err)
 	}
 	if branch == v.Ref && p.Diverged {
 		// Nobody needs that of the side branch any more.
-		if p.Recorded, err = v.commitRecord(v.Side, metadata.Record{}, p.Recorded); err != nil {
+		if p.Metadata, err = v.commitRecord(v.Side, metadata.Record{}, p.Metadata); err != nil {
 			return p, fmt.Errorf("record the metadata: %w", err)
 		}
 	}
-	p.RemoteRecord = up.record
+	p.MetadataBase = up.record
 	if branch == v.Ref {
-		p.Agreed = object.ID{}
+		p.MetadataAgreed = object.ID{}
 		if _, err := v.commitTree(up.record); err == nil {
-			p.Agreed = up.record
+			p.MetadataAgreed = up.record
 		}
 	}
 	return p, nil
@@ -45,7 +46,7 @@ func (v *Volume) rerecord(p Position, branch string, up upstream) (Position, err
 
 // readRecord reads the volume's record of its position.
 func (v *Volume) readRecord() {
-	record, unreadable := v.upstreamRecord(v.position.Recorded, v.branch())
+	record, unreadable := v.upstreamRecord(v.position.Metadata, v.branch())
 	if unreadable != nil {
 		v.sayRecordKept(unreadable)
 	}
@@ -68,7 +69,7 @@ func (v *Volume) over(theirs metadata.Record, tip object.ID) (metadata.Record, e
 // ownDelta is what the volume's record has that its remote's had not, when they last
 // agreed.
 func (v *Volume) ownDelta() (metadata.Delta, error) {
-	agreed, unreadable := v.upstreamRecord(v.position.Agreed, v.Ref)
+	agreed, unreadable := v.upstreamRecord(v.position.MetadataAgreed, v.Ref)
 	return metadata.Diff(agreed, v.record), unreadable
 }
 
@@ -97,13 +98,13 @@ func (v *Volume) pruned(record metadata.Record, tip object.ID) (metadata.Record,
 
 // withoutRecord is a position without anything to say about metadata: the remote's record
 // is one that must not be replaced, as of a newer driver, or the class keeps none.
-func (v *Volume) withoutRecord(p Position, up upstream, why error) Position {
+func (v *Volume) withoutRecord(p store.Position, up upstream, why error) store.Position {
 	if why != nil {
 		v.sayRecordKept(why)
 	}
-	p.RemoteRecord, p.Recorded, p.Agreed = up.record, object.ID{}, object.ID{}
+	p.MetadataBase, p.Metadata, p.MetadataAgreed = up.record, object.ID{}, object.ID{}
 	if _, err := v.commitTree(up.record); err == nil {
-		p.Recorded, p.Agreed = up.record, up.record
+		p.Metadata, p.MetadataAgreed = up.record, up.record
 	}
 	return p
 }

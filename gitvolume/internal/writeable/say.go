@@ -226,7 +226,7 @@ func (v *Volume) sayRefused(refused []worktree.Skip) {
 
 // sayStopped says how much of the volume stays on this node alone.
 func (v *Volume) sayStopped() {
-	if v.position.unpushed() {
+	if v.position.HasUnpushed() {
 		v.Log.Warn("the volume stops with commits that are on this node alone", "commits", v.ahead, "tip", v.position.Tip.String())
 	}
 }
@@ -234,7 +234,7 @@ func (v *Volume) sayStopped() {
 // countAhead counts the commits that the remote lacks.
 func (v *Volume) countAhead() {
 	v.ahead = 0
-	if own, err := v.Repository.Own(v.position.published(), v.position.Tip); err == nil {
+	if own, err := v.Repository.Own(v.position.Published(), v.position.Tip); err == nil {
 		v.ahead = len(own)
 	}
 	v.sayFigures()

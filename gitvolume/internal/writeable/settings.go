@@ -12,6 +12,7 @@ import (
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/watch"
 	"liken.sh/gitvolume/internal/worktree"
 )
@@ -54,7 +55,7 @@ type Watch interface {
 // Keeper keeps what has to outlive the process. What it was given is durable when it
 // returns, but for the Memory, without which a scan reads everything.
 type Keeper interface {
-	Keep(p Position) error
+	Keep(p store.Position) error
 	KeepMemory(commit object.ID, m *worktree.Memory) error
 	// Memory is what was kept last and of which commit it is; nil if there is none.
 	Memory() (commit object.ID, m *worktree.Memory)
@@ -105,7 +106,7 @@ type Settings struct {
 	Log        *slog.Logger
 	// Arming and Position are what counts at first.
 	Arming   Arming
-	Position Position
+	Position store.Position
 	// ScanEvery is the time between two full scans.
 	ScanEvery time.Duration
 	// Jitter gives a number from 0 to 1, by which delays are spread.

@@ -41,7 +41,7 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 		v.sayUpstreamMoved(up.side)
 		return true, nil
 	}
-	then, _, err := v.onto(ctx, v.position.published(), up.side)
+	then, _, err := v.onto(ctx, v.position.Published(), up.side)
 	var conflict *history.Conflict
 	if errors.As(err, &conflict) {
 		// What this node has beyond that is pushed to nowhere, which the push then says.

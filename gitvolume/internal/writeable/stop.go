@@ -75,7 +75,7 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 		}
 		v.keepMemory()
 	}
-	if within > 0 && (v.position.unpushed() || v.position.unrecorded()) {
+	if within > 0 && (v.position.HasUnpushed() || v.position.HasUnrecorded()) {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		if err := v.push(ctx, remote.Foreground); err != nil {

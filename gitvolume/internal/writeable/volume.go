@@ -14,6 +14,7 @@ import (
 	"liken.sh/gitvolume/internal/ignore"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
 
@@ -25,7 +26,7 @@ type Volume struct {
 
 	tree     *worktree.Tree
 	watch    Watch
-	position Position
+	position store.Position
 	// memory is what is remembered of the tree as of the tip, seen what was found since, and
 	// agenda what may have changed since.
 	memory, seen *worktree.Memory
@@ -67,7 +68,7 @@ func (v *Volume) Close() error {
 }
 
 // Position is where the volume is. Nothing else may run.
-func (v *Volume) Position() Position { return v.position }
+func (v *Volume) Position() store.Position { return v.position }
 
 // step tells the test which change comes.
 func (v *Volume) step(s Step) {
@@ -77,7 +78,7 @@ func (v *Volume) step(s Step) {
 }
 
 // keep makes a position the one that counts, also after the process.
-func (v *Volume) keep(p Position) error {
+func (v *Volume) keep(p store.Position) error {
 	v.step("keep the position")
 	if err := v.Keeper.Keep(p); err != nil {
 		return fmt.Errorf("write down where the volume is: %w", err)
@@ -88,11 +89,11 @@ func (v *Volume) keep(p Position) error {
 
 // anchor has the store's refs name what the position needs, so that nothing of it is ever
 // removed. They may be ahead of the position, never behind.
-func (v *Volume) anchor(p Position) error {
+func (v *Volume) anchor(p store.Position) error {
 	for _, a := range []struct {
 		name string
 		id   object.ID
-	}{{v.Refs.Tip, p.Tip}, {v.Refs.Recorded, p.Recorded}, {v.Refs.Agreed, p.Agreed}} {
+	}{{v.Refs.Tip, p.Tip}, {v.Refs.Recorded, p.Metadata}, {v.Refs.Agreed, p.MetadataAgreed}} {
 		if err := v.setRef(a.name, a.id); err != nil {
 			return fmt.Errorf("keep %s from being removed: %w", a.id, err)
 		}
@@ -144,7 +145,7 @@ func (v *Volume) commitTree(commit object.ID) (object.ID, error) {
 
 // own tells unfinished files of a move by their names.
 func (v *Volume) own(name string) bool {
-	return v.position.Move != nil && v.position.Move.Intent.Own(name)
+	return v.position.Move != nil && intentOf(v.position.Move).Own(name)
 }
 
 // exists tells whether there is anything at the tree's path.

@@ -26,6 +26,7 @@ import (
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/watch"
 	"liken.sh/gitvolume/internal/worktree"
 	"liken.sh/gitvolume/internal/writeable"
@@ -251,7 +252,7 @@ func bubbled(t *testing.T, w *world, test func(w *world)) {
 // keeper keeps a volume's position and memory in files.
 type keeper struct{ dir string }
 
-func (k *keeper) position(t *testing.T) (p writeable.Position) {
+func (k *keeper) position(t *testing.T) (p store.Position) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(k.dir, "position.json"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -266,7 +267,7 @@ func (k *keeper) position(t *testing.T) (p writeable.Position) {
 	return p
 }
 
-func (k *keeper) Keep(p writeable.Position) error {
+func (k *keeper) Keep(p store.Position) error {
 	content, err := json.Marshal(p)
 	if err != nil {
 		return err
