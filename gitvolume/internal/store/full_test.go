@@ -55,8 +55,7 @@ func TestAFullDisk(t *testing.T) {
 				if err != nil || len(problems) != 0 || len(records) != 1 || !reflect.DeepEqual(records[0], want) {
 					t.Errorf("All = %+v, %v, %v", records, problems, err)
 				}
-				_, err = f.store.LoadMemory("v", id("1"))
-				f.must(err)
+				f.remembers(id("1"))
 				if f.glob(volumesDir+"/*/*.next") != 0 {
 					t.Error("something half-written is left")
 				}

@@ -119,11 +119,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 			f.must(f.store.CheckTree(r))
 		}},
 		{"save memory", 1, withVolume, func(f *fixture) {
-			_, err := f.store.LoadMemory("v", id("1"))
-			f.must(err)
+			f.remembers(id("1"))
 		}, func(f *fixture) {
-			_, err := f.store.LoadMemory("v", id("2"))
-			f.must(err)
+			f.remembers(id("2"))
 		}},
 		{"remove", 1, withVolume, func(f *fixture) { f.hasContent(volumesDir + "/v/tree/file") }, func(f *fixture) {
 			if f.glob(volumesDir+"/*") != 0 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -18,13 +19,13 @@ import (
 	"liken.sh/gitvolume/internal/worktree"
 )
 
-// ErrNoMemory says that nothing usable is remembered of the tree at that commit: every
-// file has to be read.
-var ErrNoMemory = errors.New("nothing is remembered of the tree at that commit")
+// ErrNoMemory says that nothing usable is remembered of the tree: every file has to be
+// read.
+var ErrNoMemory = errors.New("nothing is remembered of the tree")
 
-// memoryLine begins a memory's file and names the commit. What follows has a checksum of
-// its own.
-const memoryLine = "git-csi-tree %s\n"
+// memoryWord begins a memory's file, before the commit. What follows has a checksum of its
+// own.
+const memoryWord = "git-csi-tree "
 
 // SaveMemory keeps what is remembered of the volume's tree as of the commit. It is not
 // made durable, since it costs nothing but time to lose it; a crash leaves the old one, the
@@ -53,7 +54,7 @@ func writeMemory(path string, commit object.ID, memory *worktree.Memory) error {
 		return err
 	}
 	to := bufio.NewWriter(file)
-	_, err = fmt.Fprintf(to, memoryLine, commit)
+	_, err = fmt.Fprintf(to, "%s%s\n", memoryWord, commit)
 	if err == nil {
 		_, err = memory.WriteTo(to)
 	}
@@ -63,45 +64,57 @@ func writeMemory(path string, commit object.ID, memory *worktree.Memory) error {
 	return errors.Join(err, file.Close())
 }
 
-// LoadMemory gives what is remembered of the volume's tree as of the commit. The error
-// wraps ErrNoMemory where there is none, where it is of another commit, and where it is
-// broken.
-func (s *Store) LoadMemory(volume string, commit object.ID) (*worktree.Memory, error) {
-	memory, err := s.loadMemory(volume, commit)
+// LoadMemory gives what is remembered of the volume's tree, and as of which commit. The
+// error wraps ErrNoMemory where there is none and where it is broken.
+func (s *Store) LoadMemory(volume string) (object.ID, *worktree.Memory, error) {
+	commit, memory, err := s.loadMemory(volume)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrBroken) || errors.Is(err, storedir.ErrNotAFile) {
 		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("load what is remembered of volume %q: %w", volume, err)
+		return object.ID{}, nil, fmt.Errorf("load what is remembered of volume %q: %w", volume, err)
 	}
-	return memory, nil
+	return commit, memory, nil
 }
 
-func (s *Store) loadMemory(volume string, commit object.ID) (*worktree.Memory, error) {
+func (s *Store) loadMemory(volume string) (commit object.ID, memory *worktree.Memory, err error) {
 	if err := handle.Check(volume); err != nil {
-		return nil, err
+		return commit, nil, err
 	}
 	dir, err := storedir.OpenDir(s.volumes, volume)
 	if err != nil {
-		return nil, err
+		return commit, nil, err
 	}
 	defer dir.Close()
 	file, err := storedir.OpenFile(dir, memoryFile, unix.O_RDONLY)
 	if err != nil {
-		return nil, err
+		return commit, nil, err
 	}
 	defer file.Close()
 	from := bufio.NewReader(file)
-	line := fmt.Sprintf(memoryLine, commit)
-	found, err := from.Peek(len(line))
-	if string(found) != line {
-		if err == nil || errors.Is(err, io.EOF) {
+	if commit, err = readMemoryLine(from); err != nil {
+		return commit, nil, err
+	}
+	memory, err = worktree.ReadMemory(from)
+	return commit, memory, err
+}
+
+// readMemoryLine reads the commit.
+func readMemoryLine(from io.Reader) (object.ID, error) {
+	line := make([]byte, len(memoryWord)+2*object.IDSize+1)
+	if _, err := io.ReadFull(from, line); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = ErrNoMemory
 		}
-		return nil, fmt.Errorf("it is not of commit %s: %w", commit, err)
+		return object.ID{}, err
 	}
-	if _, err := from.Discard(len(line)); err != nil {
-		return nil, err
+	text, found := strings.CutPrefix(string(line), memoryWord)
+	if !found {
+		return object.ID{}, ErrNoMemory
 	}
-	return worktree.ReadMemory(from)
+	commit, err := object.Parse(strings.TrimSuffix(text, "\n"))
+	if err != nil {
+		return object.ID{}, fmt.Errorf("%w: %w", ErrNoMemory, err)
+	}
+	return commit, nil
 }

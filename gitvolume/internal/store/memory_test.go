@@ -22,14 +22,25 @@ func TestMemoryComesBack(t *testing.T) {
 	for _, commit := range []object.ID{{}, id("1")} {
 		f.must(f.store.SaveMemory("v", commit, aMemory()))
 		f.restart()
-		memory, err := f.store.LoadMemory("v", commit)
+		found, memory, err := f.store.LoadMemory("v")
 		f.must(err)
+		if found != commit {
+			t.Errorf("it is of %s, want %s", found, commit)
+		}
 		if got, want := maps.Collect(memory.All()), maps.Collect(aMemory().All()); !maps.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	_, err := f.store.LoadMemory("v", id("2"))
-	f.wants(err, ErrNoMemory)
+}
+
+// remembers expects a memory of that commit.
+func (f *fixture) remembers(commit object.ID) {
+	f.t.Helper()
+	found, _, err := f.store.LoadMemory("v")
+	f.must(err)
+	if found != commit {
+		f.t.Errorf("it is of %s, want %s", found, commit)
+	}
 }
 
 func TestMemoryThatIsNone(t *testing.T) {
@@ -46,7 +57,7 @@ func TestMemoryThatIsNone(t *testing.T) {
 			f.volume("v")
 			f.must(f.store.SaveMemory("v", id("1"), aMemory()))
 			f.must(spoil(filepath.Join(f.dir, volumesDir, "v", memoryFile)))
-			memory, err := f.store.LoadMemory("v", id("1"))
+			_, memory, err := f.store.LoadMemory("v")
 			if memory != nil {
 				t.Error("there is a memory")
 			}
@@ -54,7 +65,7 @@ func TestMemoryThatIsNone(t *testing.T) {
 		})
 	}
 	f := newFixture(t)
-	_, err := f.store.LoadMemory("v", id("1"))
+	_, _, err := f.store.LoadMemory("v")
 	f.wants(err, ErrNoMemory)
 	if err := f.store.SaveMemory("v", id("1"), aMemory()); err == nil {
 		t.Error("a memory without a volume was saved")

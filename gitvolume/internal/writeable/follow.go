@@ -115,15 +115,16 @@ func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
 	if err := v.setRef(v.Refs.Next, then.Tip); err != nil {
 		return err
 	}
-	if err := v.setRef(v.Refs.Recorded, then.Metadata); err != nil {
+	if err := v.setRef(v.Refs.Metadata, then.Metadata); err != nil {
 		return err
 	}
 	tree, err := v.commitTree(then.Tip)
 	if err != nil {
 		return err
 	}
-	mover := v.mover(then)
+	mover, done := v.mover(then), v.Keeper.Native()
 	moved, err := mover.Move(ctx, v.tipTree, tree)
+	done()
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,9 @@ func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
 func (v *Volume) finishMove(ctx context.Context) error {
 	if move := v.position.Move; move != nil {
 		mover := v.mover(move.Then)
+		done := v.Keeper.Native()
 		moved, err := mover.Resume(ctx, intentOf(move))
+		done()
 		if err != nil {
 			return err
 		}

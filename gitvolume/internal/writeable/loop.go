@@ -42,8 +42,12 @@ func (v *Volume) Run() {
 		case <-timer.C:
 		}
 		if stop := v.told(); stop != nil {
-			stop.done <- v.end(stop.ctx, stop.within)
-			return
+			err := v.end(stop.ctx, stop.within)
+			v.mail.stopped()
+			stop.done <- err
+			if err == nil || IsFinal(err) {
+				return
+			}
 		}
 		v.work()
 		next := v.next()
@@ -67,6 +71,10 @@ func (v *Volume) signals() <-chan struct{} {
 // next is when something is due next; zero if nothing is.
 func (v *Volume) next() time.Time {
 	if v.position.Move != nil {
+		// Before anything else.
+		if now := time.Now(); v.clock.restUntil.Before(now) {
+			return now
+		}
 		return v.clock.restUntil
 	}
 	next := earlier(v.pushDue(), v.clock.askAt)
@@ -93,8 +101,17 @@ func (v *Volume) scanDue() time.Time {
 
 // work does what is due.
 func (v *Volume) work() {
-	ctx := context.Background()
 	now := time.Now()
+	if !isDue(v.next(), now) {
+		return
+	}
+	ctx := context.Background()
+	release, err := v.Use(ctx)
+	if err != nil {
+		v.stuck(err)
+		return
+	}
+	defer release()
 	if !now.Before(v.clock.restUntil) {
 		err := v.finishMove(ctx)
 		if err == nil && v.watch != nil {

@@ -19,6 +19,11 @@ import (
 // that the directory has to be set aside first, ErrForeignTree that it is somebody else's.
 // A remote that cannot be asked keeps nobody from a tree that is there.
 func (v *Volume) Prepare(ctx context.Context) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	kept, err := v.open(ctx)
 	if err != nil {
 		return err
@@ -45,6 +50,11 @@ func (v *Volume) Prepare(ctx context.Context) error {
 // Resume takes up a volume where an earlier process left it, without asking the remote.
 // Somebody may have the tree.
 func (v *Volume) Resume(ctx context.Context) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	kept, err := v.open(ctx)
 	if err == nil && !kept {
 		err = fmt.Errorf("%s: %w", v.Dir, ErrReplaced)

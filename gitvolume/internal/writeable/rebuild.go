@@ -24,6 +24,11 @@ func IsRepositoryBroken(err error) bool {
 // Where the remote has that commit no more, it is put on the side branch, for a person to
 // merge. The remote has to be asked for that.
 func (v *Volume) Rebuild(ctx context.Context) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	up, err := v.fetch(ctx, remote.Foreground)
 	if err != nil {
 		return fmt.Errorf("fetch a lost repository again: %w", err)

@@ -65,11 +65,12 @@ type Keeper interface {
 
 // Refs are where the store keeps what the volume needs, by full names in its repository.
 type Refs struct {
-	// Tip, Next, Recorded and Agreed keep objects from being removed; they are the
-	// volume's own.
-	Tip, Next, Recorded, Agreed string
-	// Upstream, Side and Metadata are what was fetched; others may share them.
-	Upstream, Side, Metadata string
+	// Tip, Next, Metadata and Agreed keep objects from being removed; they are the volume's
+	// own.
+	Tip, Next, Metadata, Agreed string
+	// Upstream, UpstreamSide and UpstreamMetadata are what was fetched; others may share
+	// them.
+	Upstream, UpstreamSide, UpstreamMetadata string
 }
 
 // Arming says whether and how the volume is committed.
@@ -111,6 +112,9 @@ type Settings struct {
 	ScanEvery time.Duration
 	// Jitter gives a number from 0 to 1, by which delays are spread.
 	Jitter func() float64
+	// Use has the repository be there, as it was when it was opened, until release is called.
+	// An error for which IsRepositoryBroken says that it is another by now.
+	Use func(ctx context.Context) (release func(), err error)
 	// Broken is told, in Run's goroutine, of an error for which IsRepositoryBroken; nil: nobody
 	// is. The volume is to be stopped then, and rebuilt.
 	Broken func(err error)

@@ -26,10 +26,14 @@ func (v *Volume) TakeCredential() {
 	})
 }
 
+// IsFinal tells of an error of Stop that no repetition can change: there is no tree, or no
+// repository, to commit.
+func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositoryBroken(err) }
+
 // Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
 // volume is armed, and pushed once, which takes no longer than within and whose outcome
-// does not matter. The error is that of the commit: it is not finished then, and the next
-// process has to do it.
+// does not matter. The error is that of the commit: unless IsFinal, Run goes on then, and
+// Stop has to be called again.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 	stop := &stopping{ctx: ctx, within: within, done: make(chan error, 1)}
 	v.mail.put(func() {
@@ -53,6 +57,16 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 
 // Keep commits a tree that nobody has, as a crash may have left it, and pushes nothing.
 func (v *Volume) Keep(ctx context.Context) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return v.commitAll(ctx)
+}
+
+// commitAll commits all of a tree that nobody writes.
+func (v *Volume) commitAll(ctx context.Context) error {
 	if v.Arming.Unarmed != nil {
 		return nil
 	}
@@ -66,11 +80,16 @@ func (v *Volume) Keep(ctx context.Context) error {
 
 // end is the last that Run does.
 func (v *Volume) end(ctx context.Context, within time.Duration) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := v.finishMove(ctx); err != nil {
+		return err
+	}
 	if v.watch != nil {
-		if err := v.finishMove(ctx); err != nil {
-			return err
-		}
-		if err := v.Keep(ctx); err != nil {
+		if err := v.commitAll(ctx); err != nil {
 			return err
 		}
 		v.keepMemory()
@@ -87,6 +106,13 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 	}
 	v.sayStopped()
 	return nil
+}
+
+// stopped forgets the wish that was dealt with.
+func (m *mailbox) stopped() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop = nil
 }
 
 // interruptible has interrupt called when somebody comes who cannot wait; false: somebody

@@ -41,7 +41,7 @@ func (v *Volume) fetchAnew(ctx context.Context, urgency remote.Urgency) (upstrea
 
 // wanted are the refs to fetch.
 func (v *Volume) wanted() map[string]string {
-	return map[string]string{v.Ref: v.Refs.Upstream, v.Side: v.Refs.Side, history.MetadataRef: v.Refs.Metadata}
+	return map[string]string{v.Ref: v.Refs.Upstream, v.Side: v.Refs.UpstreamSide, history.MetadataRef: v.Refs.UpstreamMetadata}
 }
 
 // read reads what was fetched.

@@ -93,7 +93,7 @@ func (v *Volume) anchor(p store.Position) error {
 	for _, a := range []struct {
 		name string
 		id   object.ID
-	}{{v.Refs.Tip, p.Tip}, {v.Refs.Recorded, p.Metadata}, {v.Refs.Agreed, p.MetadataAgreed}} {
+	}{{v.Refs.Tip, p.Tip}, {v.Refs.Metadata, p.Metadata}, {v.Refs.Agreed, p.MetadataAgreed}} {
 		if err := v.setRef(a.name, a.id); err != nil {
 			return fmt.Errorf("keep %s from being removed: %w", a.id, err)
 		}

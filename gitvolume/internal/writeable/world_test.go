@@ -2,6 +2,7 @@ package writeable_test
 
 import (
 	"archive/tar"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,9 +110,10 @@ func (n *node) start() *writeable.Volume {
 		Root:  metadata.Seen{Kind: metadata.Directory, Mode: 0o777, Owner: uint32(os.Getuid()), Group: uint32(os.Getgid())},
 		Fresh: metadata.Plain(), Ref: ref, Side: attributes.SideBranch(ref, n.handle),
 		Refs: writeable.Refs{
-			Tip: own("tip"), Next: own("next"), Recorded: own("recorded"), Agreed: own("agreed"),
-			Upstream: escaped(ref), Side: escaped(attributes.SideBranch(ref, n.handle)), Metadata: escaped(history.MetadataRef),
+			Tip: own("tip"), Next: own("next"), Metadata: own("metadata"), Agreed: own("agreed"),
+			Upstream: escaped(ref), UpstreamSide: escaped(attributes.SideBranch(ref, n.handle)), UpstreamMetadata: escaped(history.MetadataRef),
 		},
+		Use:        func(context.Context) (func(), error) { return func() {}, nil },
 		Repository: repo, Merger: merger(n.repoDir()), Remote: n.remote, Watches: n.watch, Keeper: keeper,
 		Report: n.said, Durations: n.said, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Arming: n.arming, Position: keeper.position(n.t), ScanEvery: 5 * time.Minute,
