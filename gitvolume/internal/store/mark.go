@@ -32,11 +32,11 @@ func (s *suspects) forget(volume string) (was bool) {
 	return was
 }
 
-// Mark notes that the volume is in native work, whose crash ends the process, until clear
+// Mark notes that the volume is in native work, whose crash ends the process, until ended
 // is called. The note outlives the process and not a power cut, so it costs a moment. Where
 // it cannot be made, as on a full disk, the work goes on without it. A volume is in native
 // work once at a time.
-func (s *Store) Mark(volume string) (clear func()) {
+func (s *Store) Mark(volume string) (ended func()) {
 	path := s.path(volumesDir, volume, markFile)
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
