@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -41,17 +40,7 @@ func (s *Store) followed() (followed, error) {
 			f.unknown[refPart(volume)] = true
 		}
 	}
-	// An item lies in the trash by itself or in a directory.
-	for _, pattern := range []string{"*", "*/*"} {
-		found, err := fs.Glob(os.DirFS(s.path(trashDir, keptDir)), pattern+"/"+recordFile)
-		if err != nil {
-			return f, err
-		}
-		for _, path := range found {
-			f.addTrashed(s.path(trashDir, keptDir, path))
-		}
-	}
-	return f, nil
+	return f, s.addTrashed(f)
 }
 
 func (f followed) add(r Record) {
@@ -65,10 +54,32 @@ func (f followed) add(r Record) {
 	f.refs[name][volumeRefs+refPart(r.Handle)+"/"] = true
 }
 
-// addTrashed adds the volume of a record that is in the trash. Its directory's name may
-// have been cut there, so the handle is taken from the record.
-func (f followed) addTrashed(path string) {
-	dir, err := openPath(filepath.Dir(path))
+// addTrashed adds the volumes whose tree is in the trash. One lies there by itself or in a
+// directory: what is deeper is the application's.
+func (s *Store) addTrashed(f followed) error {
+	bin := os.DirFS(s.path(trashDir, keptDir))
+	items, err := fs.ReadDir(bin, ".")
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		path := item.Name()
+		if _, err := fs.Stat(bin, path+"/"+recordFile); err != nil {
+			inside, err := fs.ReadDir(bin, path)
+			if err != nil || len(inside) != 1 {
+				continue // It is being deleted, or is no volume with a record.
+			}
+			path += "/" + inside[0].Name()
+		}
+		f.addAt(s.path(trashDir, keptDir, path))
+	}
+	return nil
+}
+
+// addAt adds the volume of a directory in the trash, of which the name may have been cut
+// there: the handle is the one in the record.
+func (f followed) addAt(path string) {
+	dir, err := os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return // It was deleted meanwhile, or is no volume.
 	}
@@ -88,11 +99,6 @@ func (f followed) addTrashed(path string) {
 	} else {
 		f.unknown[refPart(named.Handle)] = true
 	}
-}
-
-// openPath opens a directory that no link is in the place of.
-func openPath(path string) (*os.File, error) {
-	return os.OpenFile(path, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 }
 
 // needs tells whether somebody needs a ref of a repository.

@@ -20,7 +20,8 @@ const (
 // meanwhile; (*remote.Command).GC does.
 type GC func(ctx context.Context, dir string) error
 
-// KeepTidy tidies the store every hour, and soon after AskTidy, until ctx ends.
+// KeepTidy tidies the store every hour, and soon after AskTidy, until ctx ends. It comes
+// after Recover.
 func (s *Store) KeepTidy(ctx context.Context, gc GC) {
 	for {
 		if err := s.Tidy(ctx, gc); err != nil && ctx.Err() == nil {

@@ -76,6 +76,9 @@ func TestTidyKeepsWhatATreeMayNeed(t *testing.T) {
 		"the record is damaged":            func(f *fixture) { f.must(os.Truncate(f.store.path(volumesDir, "v", recordFile), 9)) },
 		"the record is of a later release": func(f *fixture) { f.write(`{"version":9}`, volumesDir, "v", recordFile) },
 		"the volume is in the trash":       func(f *fixture) { f.must(f.store.Remove("v")) },
+		"the volume is in the trash of a full disk": func(f *fixture) {
+			f.must(os.Rename(filepath.Join(f.dir, volumesDir, "v"), filepath.Join(f.dir, trashDir, keptDir, ".0-X-v")))
+		},
 		"the volume is in the trash, its record damaged": func(f *fixture) {
 			f.write(`{"version":1,"handle":"v"}`, volumesDir, "v", recordFile)
 			f.must(f.store.Remove("v"))
@@ -101,7 +104,9 @@ func TestTidyAfterTheTrashIsEmpty(t *testing.T) {
 	r := f.repository(aURL)
 	f.commit(r, VolumeRef("v", AnchorTip))
 	f.must(f.store.Remove("v"))
-	f.must(os.RemoveAll(filepath.Join(f.dir, trashDir, keptDir)))
+	items, err := filepath.Glob(filepath.Join(f.dir, trashDir, keptDir, ".*"))
+	f.must(err)
+	f.must(os.RemoveAll(items[0]))
 	f.tidy()
 	if f.exists(reposDir, r.name) {
 		t.Error("the repository of a volume that is gone for good is still there")

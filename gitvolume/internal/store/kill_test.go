@@ -97,21 +97,22 @@ func (f *fixture) killedAt(call string, n int) bool {
 	return false
 }
 
-// After a kill at any step the store opens, has lost nothing, and the call made again
-// ends as one that was never killed.
-func TestKilledAtEveryStep(t *testing.T) {
+// killRow is a call that is killed at each of its steps.
+type killRow struct {
+	call    string
+	steps   int
+	prepare func(f *fixture)
+	check   func(f *fixture) // After the kill.
+	after   func(f *fixture) // After the call that is made again.
+}
+
+// killRows are those of volumes.
+func killRows() []killRow {
 	withVolume := func(f *fixture) {
 		f.volume("v")
 		f.must(f.store.SaveMemory("v", id("1"), aMemory()))
 	}
-	withRepository := func(f *fixture) { f.commit(f.repository(aURL), VolumeRef("v", AnchorTip)) }
-	for _, row := range []struct {
-		call    string
-		steps   int
-		prepare func(f *fixture)
-		check   func(f *fixture) // After the kill.
-		after   func(f *fixture) // After the call that is made again.
-	}{
+	return []killRow{
 		{"save", 2, func(*fixture) {}, func(f *fixture) { f.isTidy() }, func(f *fixture) { f.hasRecord() }},
 		{"make tree", 4, func(*fixture) {}, func(f *fixture) { f.isTidy() }, func(f *fixture) {
 			r, err := f.store.Load("v")
@@ -134,6 +135,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 				f.t.Error("an empty wrapper is left")
 			}
 		}, func(f *fixture) { f.hasContent(asideDir + "/*/tree/file"); f.hasRecord() }},
+	}
+}
+
+// repositoryKillRows are those of repositories.
+func repositoryKillRows() []killRow {
+	withRepository := func(f *fixture) { f.commit(f.repository(aURL), VolumeRef("v", AnchorTip)) }
+	return []killRow{
 		{"use", 2, func(*fixture) {}, func(f *fixture) {
 			if found, err := f.store.Repositories(); err != nil || len(found) != 0 {
 				f.t.Errorf("repositories %v, %v", found, err)
@@ -158,7 +166,13 @@ func TestKilledAtEveryStep(t *testing.T) {
 				f.t.Error("something is left that nobody needs")
 			}
 		}},
-	} {
+	}
+}
+
+// After a kill at any step the store opens, has lost nothing, and the call made again
+// ends as one that was never killed.
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, row := range append(killRows(), repositoryKillRows()...) {
 		t.Run(row.call, func(t *testing.T) {
 			for n := 1; ; n++ {
 				f := newFixture(t)

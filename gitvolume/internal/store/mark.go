@@ -32,25 +32,43 @@ func (s *suspects) forget(volume string) (was bool) {
 	return was
 }
 
-// Mark notes that the volume is in native work, whose crash ends the process, until clear
+// A mark is a file that stays, since making and removing one would cost ten times as much:
+// 1 while the volume is in native work and 0 otherwise, and after a blank how many ends
+// there were in a row.
+const (
+	longestMark = 32 // In bytes.
+
+	marked   = "1"
+	unmarked = "0"
+	cleared  = "0 0\n"
+)
+
+// Mark notes that the volume is in native work, whose crash ends the process, until ended
 // is called. The note outlives the process and not a power cut, so it costs a moment. Where
 // it cannot be made, as on a full disk, the work goes on without it. A volume is in native
 // work once at a time.
-func (s *Store) Mark(volume string) (clear func()) {
-	path := s.path(volumesDir, volume, markFile)
-	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+func (s *Store) Mark(volume string) (ended func()) {
+	const flags = unix.O_WRONLY | unix.O_CREAT | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC
+	fd, err := unix.Open(s.path(volumesDir, volume, markFile), flags, 0o600)
+	if err == nil {
+		_, err = unix.Pwrite(fd, []byte(marked), 0)
+		if err != nil {
+			_ = unix.Close(fd) // Nothing was written.
+		}
+	}
 	if err != nil {
 		s.tellUnmarked(volume, err)
 		return func() {}
 	}
-	_ = unix.Close(fd) // Nothing was written.
-	return func() {
-		// It cannot fail where the file could be made, but for a disk that has just broken.
-		_ = unix.Unlink(path)
+	return sync.OnceFunc(func() { // A second close could be of somebody else's file.
+		text := unmarked
 		if s.suspects.forget(volume) {
-			_ = unix.Unlink(s.path(volumesDir, volume, suspectFile))
+			text = cleared
 		}
-	}
+		// It cannot fail where the mark could be written, but for a disk that has just broken.
+		_, _ = unix.Pwrite(fd, []byte(text), 0)
+		_ = unix.Close(fd)
+	})
 }
 
 func (s *Store) tellUnmarked(volume string, err error) {
@@ -97,26 +115,25 @@ func (s *Store) readSuspects() error {
 	return nil
 }
 
-// countEnds reads how many ends there were, and adds the one that a mark tells of.
+// countEnds reads how many ends there were, and adds the one that the mark tells of.
 func countEnds(dir *os.File) (int, error) {
-	text, err := storedir.ReadFile(dir, suspectFile, 32)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	text, err := storedir.ReadFile(dir, markFile, longestMark)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
 		return 0, err
 	}
-	// One that was cut off counts from anew.
-	ends, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	var stat unix.Stat_t
-	if err := unix.Fstatat(int(dir.Fd()), markFile, &stat, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		if errors.Is(err, unix.ENOENT) {
-			return ends, nil
-		}
-		return ends, fmt.Errorf("look for the mark: %w", err)
+	mark, count, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
+	ends, _ := strconv.Atoi(strings.TrimSpace(count)) // One that was cut off counts from anew.
+	if mark != marked {
+		return ends, nil
 	}
 	ends++
-	file, err := storedir.OpenFile(dir, suspectFile, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+	file, err := storedir.OpenFile(dir, markFile, unix.O_WRONLY)
 	if err != nil {
 		return ends, err
 	}
-	_, err = fmt.Fprintln(file, ends)
-	return ends, errors.Join(err, file.Close(), unlink(dir, markFile))
+	_, err = fmt.Fprintf(file, "%s %d\n", unmarked, ends)
+	return ends, errors.Join(err, file.Close())
 }

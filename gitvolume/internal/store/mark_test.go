@@ -20,7 +20,9 @@ func TestMarksTellOfEndsInARow(t *testing.T) {
 	f := newFixture(t)
 	f.volume("v")
 	f.volume("w")
-	f.store.Mark("w")()
+	ended := f.store.Mark("w")
+	ended()
+	ended()
 	f.suspects(nil)
 
 	f.store.Mark("v") // And the process ends.
@@ -41,6 +43,23 @@ func TestMarksTellOfEndsInARow(t *testing.T) {
 	f.suspects(nil)
 }
 
+func TestAMarkOfAnyContent(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "0": 0, "1": 1, "0 3\n": 3, "1 3\n": 4, "1 12\n": 13, "1 x": 1, "x 1": 1, "0 0\n\n": 0, "\x00\x00": 0} {
+		f := newFixture(t)
+		f.volume("v")
+		f.write(text, volumesDir, "v", markFile)
+		for range 2 { // It is counted once.
+			f.restart()
+			if got := f.store.Suspects()["v"]; got != want {
+				t.Errorf("%q: %d, want %d", text, got, want)
+			}
+		}
+		f.store.Mark("v")()
+		f.restart()
+		f.suspects(nil)
+	}
+}
+
 func TestAMarkThatCannotBeMadeStopsNothing(t *testing.T) {
 	f := newFixture(t)
 	for range 3 {
@@ -50,8 +69,8 @@ func TestAMarkThatCannotBeMadeStopsNothing(t *testing.T) {
 		t.Errorf("told %d times", n)
 	}
 	f.volume("v")
-	f.must(os.Mkdir(filepath.Join(f.dir, volumesDir, "v", suspectFile), 0o700))
-	f.store.Mark("v")
+	f.must(os.Mkdir(filepath.Join(f.dir, volumesDir, "v", markFile), 0o700))
+	f.store.Mark("v")()
 	f.restart()
 	if !strings.Contains(f.log.String(), "cannot tell whether") {
 		t.Errorf("logged %q", f.log)

@@ -17,11 +17,10 @@ import (
 // The names in a volume's directory. All of a volume is in one, so that it goes as a
 // whole, and comes back from the trash as a whole.
 const (
-	recordFile  = "record.json"
-	memoryFile  = "memory"
-	markFile    = "mark"
-	suspectFile = "suspect"
-	treeName    = "tree"
+	recordFile = "record.json"
+	memoryFile = "memory"
+	markFile   = "mark"
+	treeName   = "tree"
 )
 
 // longestRecord bounds what is read of a record, in bytes: a class may have 256 KiB of

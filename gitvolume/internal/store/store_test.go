@@ -169,7 +169,7 @@ func TestAReadOnlyStoreOpens(t *testing.T) {
 	t.Cleanup(func() { _ = f.store.Close(); f.must(unix.Unmount(f.dir, unix.MNT_DETACH)) })
 	f.open()
 	f.volume("v")
-	f.write("", volumesDir, "v", markFile)
+	f.write("1", volumesDir, "v", markFile)
 	f.must(os.Mkdir(filepath.Join(f.dir, volumesDir, "half"), 0o700))
 	f.must(f.store.Close())
 	f.must(unix.Mount("none", f.dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))

@@ -42,8 +42,12 @@ func (s *Store) MakeTree(volume string, mode uint32) (Identity, error) {
 	if err := handle.Check(volume); err != nil {
 		return Identity{}, err
 	}
-	s.step("make tree")
-	if err := worktree.Make(s.TreeDir(volume), mode); err != nil {
+	err := isDirectoryOrMissing(s.TreeDir(volume))
+	if err == nil {
+		s.step("make tree")
+		err = worktree.Make(s.TreeDir(volume), mode)
+	}
+	if err != nil {
 		return Identity{}, fmt.Errorf("make the tree of volume %q: %w", volume, err)
 	}
 	return s.Tree(volume)

@@ -60,6 +60,14 @@ func TestMakeTree(t *testing.T) {
 	f.write("x", volumesDir, "v", treeName, "file")
 	_, err = f.store.MakeTree("v", 0o777)
 	f.wants(err, fs.ErrExist)
+	victim := t.TempDir()
+	f.must(f.store.Save(aRecord("link")))
+	f.must(os.Symlink(victim, f.store.TreeDir("link")))
+	_, err = f.store.MakeTree("link", 0o777)
+	f.wants(err, storedir.ErrNotADirectory)
+	if info, err := os.Stat(victim); err != nil || info.Mode().Perm() == 0o777 {
+		t.Errorf("the link was followed: %v, %v", info.Mode(), err)
+	}
 	_, err = f.store.MakeTree("no-record", 0o777)
 	f.wants(err, fs.ErrNotExist)
 	_, err = f.store.MakeTree("../v", 0o777)
