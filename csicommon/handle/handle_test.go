@@ -69,7 +69,7 @@ func TestCheckNamesEveryBrokenRuleOnce(t *testing.T) {
 			`part 4 ends with '-', each part ends with a letter or a digit: not a volume handle`},
 		{strings.Repeat("a", 253) + "_", `volume handle "` + strings.Repeat("a", 253) + `_" is refused: ` +
 			`it is 254 bytes long, a handle has at most 253; byte 254 is an underscore, use '-': not a volume handle`},
-		{strings.Repeat("\x00", 64), `volume handle "` + strings.Repeat(`\x00`, 63) + `" (cut) is refused: ` +
+		{strings.Repeat("\x00", 72), `volume handle "` + strings.Repeat(`\x00`, 63) + `" (cut) is refused: ` +
 			`byte 1 is the control byte 0x00, only a-z, 0-9, '-' and '.' are allowed: not a volume handle`},
 	} {
 		if err := handle.Check(row.handle); err == nil || err.Error() != row.want {

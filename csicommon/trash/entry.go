@@ -3,6 +3,7 @@ package trash
 import (
 	"crypto/rand"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,10 @@ const (
 // newWrapper names a directory of the bin that an item is put into:
 // ".<time>-<random>". No handle starts with a dot, and an item without a
 // wrapper (see bareName) is longer, so nothing else has such a name.
-func newWrapper() string {
-	return fmt.Sprintf(".%0*d-%s", digits, time.Now().UnixNano(), rand.Text())
+func newWrapper() string { return newWrapperAt(time.Now()) }
+
+func newWrapperAt(put time.Time) string {
+	return fmt.Sprintf(".%0*d-%s", digits, put.UnixNano(), rand.Text())
 }
 
 // bareName names an item that lies in the bin, or at the top of an item,
@@ -51,4 +54,13 @@ func isStamped(entry string) bool {
 		return false
 	}
 	return strings.Trim(entry[1:1+digits], "0123456789") == ""
+}
+
+// putAt is when an entry was put, unless that was done by hand.
+func putAt(entry string) (time.Time, bool) {
+	if !isStamped(entry) {
+		return time.Time{}, false
+	}
+	nanoseconds, err := strconv.ParseInt(entry[1:1+digits], 10, 64)
+	return time.Unix(0, nanoseconds), err == nil
 }

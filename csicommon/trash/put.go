@@ -103,7 +103,8 @@ func (b *Bin) placeBare(dir *os.File, name string) (*item, error) {
 func (b *Bin) add(entry string) *item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	it := &item{entry: entry, moving: true}
+	it := b.newItem(entry)
+	it.moving = true
 	b.items[entry] = it
 	return it
 }

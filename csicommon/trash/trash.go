@@ -26,6 +26,10 @@ type Config struct {
 	// everything deleted that the link leads to.
 	Dir *os.File
 	Log *slog.Logger
+	// Keep is how long an item lies in the bin before it is deleted, also over restarts,
+	// so that somebody can take it out again; 0: it is deleted at once. After a restart
+	// the new Keep counts, for what was put before too.
+	Keep time.Duration
 	// Removed, if set, is called by Run's goroutine for each item that is
 	// wholly deleted. It may be missed for an item when the process is killed.
 	Removed func(Removed)
@@ -44,6 +48,7 @@ type Removed struct {
 type Bin struct {
 	dir     *os.File
 	log     *slog.Logger
+	keep    time.Duration
 	removed func(Removed)
 	wake    chan struct{}
 
@@ -66,6 +71,7 @@ func Open(config Config) (*Bin, error) {
 	b := &Bin{
 		dir:     dir,
 		log:     config.Log,
+		keep:    config.Keep,
 		removed: config.Removed,
 		wake:    make(chan struct{}, 1),
 		sync:    syncDir,
@@ -100,8 +106,24 @@ func (b *Bin) scan() error {
 	defer b.mu.Unlock()
 	for _, name := range names {
 		if b.items[name] == nil {
-			b.items[name] = &item{entry: name}
+			b.items[name] = b.newItem(name)
 		}
 	}
 	return nil
+}
+
+// newItem is one of the bin that is kept for its time, from when it was put, as its name
+// says. Of one that was put by hand that is not known, and it counts from now, and so it
+// does where the clock was put back since: nothing is kept longer than that from a
+// restart on.
+func (b *Bin) newItem(entry string) *item {
+	it := &item{entry: entry}
+	if b.keep > 0 {
+		now := time.Now()
+		it.due = now.Add(b.keep)
+		if put, ok := putAt(entry); ok && put.Before(now) {
+			it.due = put.Add(b.keep)
+		}
+	}
+	return it
 }

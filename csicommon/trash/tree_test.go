@@ -29,6 +29,7 @@ type place struct {
 
 	mu      sync.Mutex
 	removed []Removed
+	keep    time.Duration
 }
 
 func newPlace(t *testing.T) *place {
@@ -53,8 +54,9 @@ func (p *place) reopen(t *testing.T) {
 	check(t, err)
 	defer dir.Close() // Open has its own.
 	bin, err := Open(Config{
-		Dir: dir,
-		Log: p.lines.Logger(),
+		Dir:  dir,
+		Log:  p.lines.Logger(),
+		Keep: p.keep,
 		Removed: func(r Removed) {
 			p.mu.Lock()
 			defer p.mu.Unlock()

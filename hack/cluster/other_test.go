@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"liken.sh/csicommon/quote"
 )
 
 func TestClusterOf(t *testing.T) {
@@ -43,7 +45,7 @@ func TestInTheWay(t *testing.T) {
 	}
 	for _, words := range []string{
 		"it was started on 2", " from " + checkout, "which belongs to " + ownerOf(checkout),
-		"LIKEN_CLUSTER_STATE=" + quote(state), "bin/cluster status", "if it is yours", "make cluster-down",
+		"LIKEN_CLUSTER_STATE=" + quote.Shell(state), "bin/cluster status", "if it is yours", "make cluster-down",
 	} {
 		_, after, found := strings.Cut(rest, words)
 		if !found {

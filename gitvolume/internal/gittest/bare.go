@@ -98,6 +98,12 @@ func (b *Bare) Commit(files map[string]string, parents ...string) string {
 	return b.run(environment, []byte(message), args)
 }
 
+// Import has git fast-import read the stream: many commits, or large ones, at once.
+func (b *Bare) Import(stream string) {
+	b.t.Helper()
+	b.run([]string{"GIT_DIR=" + b.Dir}, []byte(stream), []string{"fast-import", "--quiet", "--force"})
+}
+
 // SetRef has the ref name the object, whatever it named.
 func (b *Bare) SetRef(ref, id string) {
 	b.t.Helper()

@@ -48,6 +48,27 @@ func (id ID) String() string { return hex.EncodeToString(id[:]) }
 // IsZero tells whether the id names no object.
 func (id ID) IsZero() bool { return id == ID{} }
 
+// MarshalText writes the id as git prints it; the zero ID is the empty text.
+func (id ID) MarshalText() ([]byte, error) {
+	if id.IsZero() {
+		return nil, nil
+	}
+	return hex.AppendEncode(nil, id[:]), nil
+}
+
+// UnmarshalText reads what MarshalText wrote.
+func (id *ID) UnmarshalText(text []byte) error {
+	if len(text) == 0 {
+		*id = ID{}
+		return nil
+	}
+	read, err := Parse(string(text))
+	if err == nil {
+		*id = read
+	}
+	return err
+}
+
 // Mode is the kind of a tree's entry, with git's own numbers.
 type Mode uint32
 

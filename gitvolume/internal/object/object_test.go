@@ -22,6 +22,26 @@ func TestParse(t *testing.T) {
 	}
 }
 
+func TestText(t *testing.T) {
+	id, err := Parse("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []ID{id, {}} {
+		text, err := want.MarshalText()
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := id
+		if err := read.UnmarshalText(text); err != nil || read != want {
+			t.Errorf("%q is read as %s, %v", text, read, err)
+		}
+	}
+	if read := id; read.UnmarshalText([]byte("main")) == nil || read != id {
+		t.Errorf("what is no id is read as %s", read)
+	}
+}
+
 func TestMode(t *testing.T) {
 	if got := Directory.String(); got != "040000" {
 		t.Errorf("a directory's mode is printed %q", got)

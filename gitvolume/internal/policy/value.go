@@ -29,6 +29,16 @@ func parseBool(value string) (bool, string) {
 	return false, "is neither true nor false"
 }
 
+// ParseSize reads a Kubernetes quantity of whole bytes, as in 1Mi or 500k. An error wraps
+// ErrInvalid.
+func ParseSize(text string) (int64, error) {
+	size, rule := parseSize(text)
+	if rule != "" {
+		return 0, fmt.Errorf("%.60q %s: %w", text, rule, ErrInvalid)
+	}
+	return size, nil
+}
+
 // parseSize reads a Kubernetes quantity of whole bytes.
 func parseSize(value string) (int64, string) {
 	const rule = "is no whole number of bytes of 0 or more, as in 1Mi or 500k"

@@ -13,6 +13,7 @@ import (
 	"liken.sh/csicommon/errortext"
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/storedir"
 )
 
 // copyMode lets any user of any pod write, whatever umask the plugin has.
@@ -23,7 +24,7 @@ const copyMode = 0o777
 const unfinished = ".new-"
 
 // ErrNotADirectory is wrapped when a link or a file is where a copy should be.
-var ErrNotADirectory = errors.New("not a directory")
+var ErrNotADirectory = storedir.ErrNotADirectory
 
 // ErrNoCopy is wrapped when the node has no copy of the volume.
 var ErrNoCopy = errors.New("this node has no copy of it")
@@ -34,7 +35,7 @@ func (s *Store) Open(volume string) (*os.File, error) {
 	if err := handle.Check(volume); err != nil {
 		return nil, err
 	}
-	dir, err := openDirAt(s.copies, volume)
+	dir, err := storedir.OpenDir(s.copies, volume)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("open the copy of volume %q: %w: %w", volume, ErrNoCopy, err)
@@ -67,8 +68,8 @@ func (s *Store) ensure(volume string) (*os.File, error) {
 		return dir, err
 	}
 	// A disk mounted over the store since would hide the new copy at the next start.
-	for _, opened := range []*os.File{s.dir, s.copies} {
-		if err := isStillAt(opened); err != nil {
+	for _, opened := range []*os.File{s.dir.Dir(), s.copies} {
+		if err := storedir.StillAt(opened); err != nil {
 			return nil, fmt.Errorf("make the copy of volume %q: %w: %w", volume, ErrStore, err)
 		}
 	}
@@ -84,7 +85,7 @@ func (s *Store) ensure(volume string) (*os.File, error) {
 func (s *Store) make(volume string) error {
 	name := unfinished + rand.Text()
 	s.step("make copy")
-	if err := unix.Mkdirat(int(s.copies.Fd()), name, storeMode); err != nil {
+	if err := unix.Mkdirat(int(s.copies.Fd()), name, storedir.Mode); err != nil {
 		return err
 	}
 	if err := s.finish(name, volume); err != nil {
@@ -114,7 +115,7 @@ func (s *Store) finish(name, volume string) error {
 // location is where the copy lies in its file system, whether or not it exists:
 // a mount can outlive the directory it shows.
 func (s *Store) location(volume string) (mount.Location, error) {
-	dir, err := openDirAt(s.copies, volume)
+	dir, err := storedir.OpenDir(s.copies, volume)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s.locationBelow(volume)
 	}
@@ -129,16 +130,4 @@ func (s *Store) locationBelow(volume string) (mount.Location, error) {
 	location, err := s.config.Mounts.Locate(s.copies)
 	location.Path = filepath.Join(location.Path, volume)
 	return location, err
-}
-
-// openDirAt opens a directory that is really one: a link is not followed.
-func openDirAt(parent *os.File, name string) (*os.File, error) {
-	fd, err := unix.Openat(int(parent.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
-		return nil, fmt.Errorf("%q in the store is a link or a file: %w", name, ErrNotADirectory)
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	return os.NewFile(uintptr(fd), filepath.Join(parent.Name(), name)), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"liken.sh/csicommon/errortext"
 	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/storedir"
 )
 
 // Hold says which pod has a volume's copy, and where. It names the holder to
@@ -42,7 +43,7 @@ type stamp struct {
 // Hold returns what is written about the volume's latest holder, false when that
 // is missing or cannot be read.
 func (s *Store) Hold(volume string) (Hold, bool) {
-	data, err := readFile(s.holds, volume)
+	data, err := storedir.ReadFile(s.holds, volume, longestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Hold{}, false
 	}
@@ -137,7 +138,7 @@ func (s *Store) dropHold(volume string) {
 // Holds returns the handles that a hold is written for. After a start, only that
 // tells of a copy that was moved away while a pod has it.
 func (s *Store) Holds() ([]string, error) {
-	names, err := namesIn(s.holds)
+	names, err := storedir.Names(s.holds)
 	if err != nil {
 		return nil, fmt.Errorf("list the holds: %w", err)
 	}
@@ -148,7 +149,7 @@ func (s *Store) Holds() ([]string, error) {
 // cleanHolds removes the holds whose target is no mount any more: a reboot leaves
 // all of them so.
 func (s *Store) cleanHolds() error {
-	names, err := namesIn(s.holds)
+	names, err := storedir.Names(s.holds)
 	if err != nil {
 		return fmt.Errorf("read its holds: %w", err)
 	}

@@ -78,7 +78,7 @@ func TestAMadeDirectoryLayoutIsTaken(t *testing.T) {
 func TestALostClusterIsNotANewStore(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.store.SetCluster("uid-1"))
-	path := filepath.Join(f.dir, clusterFile)
+	path := filepath.Join(f.dir, "cluster")
 	for _, lose := range []func() error{
 		func() error { return os.Truncate(path, 0) },
 		func() error { return os.Remove(path) },

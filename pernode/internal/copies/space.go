@@ -17,7 +17,7 @@ var ErrNotPublished = errors.New("not published there")
 type Space struct{ Bytes, AvailableBytes, Inodes, AvailableInodes int64 }
 
 // Space returns that of the store's file system.
-func (s *Store) Space() (Space, error) { return spaceOf(s.dir) }
+func (s *Store) Space() (Space, error) { return spaceOf(s.dir.Dir()) }
 
 // SpaceAt returns that of the file system the volume's copy is on, which may be
 // a disk of its own. The error wraps ErrNoCopy or ErrNotPublished when the

@@ -14,15 +14,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-	"golang.org/x/sys/unix"
-
 	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/trash"
 )
 
@@ -33,16 +30,17 @@ const (
 	trashDir  = "trash"
 	// ScratchDir is for the mount package's fall-back, and made only by it.
 	ScratchDir = "scratch"
-	// lostFoundDir is on a disk that was just made.
-	lostFoundDir = "lost+found"
 )
 
-// storeMode keeps everyone but root out: copies have mode 0777, and nobody else
-// on the node may walk in to them.
-const storeMode = 0o700
+// format is the layout this code reads and writes.
+const format = 1
 
-// ErrStore is wrapped by every reason why a directory cannot be the store.
-var ErrStore = errors.New("store cannot be used")
+var (
+	// ErrStore is wrapped by every reason why a directory cannot be the store.
+	ErrStore = errors.New("store cannot be used")
+	// ErrClusterLost is wrapped when a store does not tell its cluster any more.
+	ErrClusterLost = storedir.ErrClusterLost
+)
 
 // Mounts is what the store needs of the node's mounts; *mount.System is it.
 type Mounts interface {
@@ -78,16 +76,12 @@ type Config struct {
 // Store is a node's store, open and locked for this process.
 type Store struct {
 	config  Config
-	dir     *os.File
+	dir     *storedir.Store
 	copies  *os.File
 	holds   *os.File
-	trash   *os.File
 	bin     *trash.Bin
-	unlock  *os.File // holds the lock until closed
 	handles keyedmutex.Mutex
 	targets keyedmutex.Mutex
-	// questions are those of health checks, which a hung disk must not pile up.
-	questions singleflight.Group
 
 	mu     sync.Mutex
 	stamps map[string]stamp // of the holds known to be right, by volume
@@ -98,46 +92,38 @@ type Store struct {
 func Open(config Config) (*Store, error) {
 	s := &Store{config: config, stamps: make(map[string]stamp)}
 	if err := s.open(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open store %q: %w", config.Dir, err), s.Close())
+		return nil, errors.Join(fmt.Errorf("open store %q: %w: %w", config.Dir, ErrStore, err), s.Close())
 	}
 	return s, nil
 }
 
 func (s *Store) open() error {
-	if err := s.openDir(); err != nil {
-		return fmt.Errorf("%w: %w", ErrStore, err)
-	}
-	for _, step := range []func() error{s.checkMount, s.checkForeign, s.lock, s.checkFormat, s.openParts, s.clean} {
-		if err := step(); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-	}
-	return nil
-}
-
-func (s *Store) openDir() error {
-	if !filepath.IsAbs(s.config.Dir) {
-		return errors.New("its path is not absolute")
-	}
-	if err := os.MkdirAll(s.config.Dir, storeMode); err != nil {
-		return fmt.Errorf("make it: %w", err)
-	}
-	// The node's administrator may have put a link here; what it leads to now is
-	// the store for the life of the process.
-	dir, err := filepath.EvalSymlinks(s.config.Dir)
+	var err error
+	s.dir, err = storedir.Open(storedir.Layout{
+		Dir: s.config.Dir, Format: format, Parts: []string{copiesDir, holdsDir, trashDir},
+		Foreign: []string{ScratchDir}, Unfinished: isUnfinished, Check: s.checkMount,
+	})
 	if err != nil {
 		return err
 	}
-	s.config.Dir = dir
-	s.dir, err = os.OpenFile(dir, unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	return err
+	s.config.Dir, s.copies, s.holds = s.dir.Path(), s.dir.Part(copiesDir), s.dir.Part(holdsDir)
+	// Who holds a copy is found in the mount table by where the copy lies; where
+	// that cannot be told (NFS), every publish would have to be refused.
+	if _, err := s.config.Mounts.Locate(s.copies); err != nil {
+		return fmt.Errorf("find it in the mount table: %w", err)
+	}
+	s.bin, err = trash.Open(trash.Config{Dir: s.dir.Part(trashDir), Log: s.config.Log})
+	if err != nil {
+		return err
+	}
+	return s.clean()
 }
 
-func (s *Store) checkMount() error {
+func (s *Store) checkMount(dir string) error {
 	if !s.config.RequireMount {
 		return nil
 	}
-	mounted, err := s.config.Mounts.IsMount(s.config.Dir)
+	mounted, err := s.config.Mounts.IsMount(dir)
 	if err != nil {
 		return fmt.Errorf("ask whether it is a mount point: %w", err)
 	}
@@ -147,94 +133,34 @@ func (s *Store) checkMount() error {
 	return nil
 }
 
-// openParts opens what is below the store, never through a link: what is in the
-// trash is deleted, and what copies holds is one day.
-func (s *Store) openParts() error {
-	if err := s.restrict(); err != nil {
-		return err
-	}
-	for _, part := range []struct {
-		name string
-		into **os.File
-	}{{copiesDir, &s.copies}, {holdsDir, &s.holds}, {trashDir, &s.trash}} {
-		if err := unix.Mkdirat(int(s.dir.Fd()), part.name, storeMode); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("make %q: %w", part.name, err)
-		}
-		var err error
-		if *part.into, err = openDirAt(s.dir, part.name); err != nil {
-			return err
-		}
-	}
-	// Who holds a copy is found in the mount table by where the copy lies; where
-	// that cannot be told (NFS), every publish would have to be refused.
-	if _, err := s.config.Mounts.Locate(s.copies); err != nil {
-		return fmt.Errorf("find it in the mount table: %w", err)
-	}
-	var err error
-	s.bin, err = trash.Open(trash.Config{Dir: s.trash, Log: s.config.Log})
-	return err
-}
-
-func (s *Store) restrict() error {
-	info, err := s.dir.Stat()
-	if err != nil {
-		return err
-	}
-	if info.Mode().Perm() == storeMode {
-		return nil // a store that went read-only must still be opened
-	}
-	if err := s.dir.Chmod(storeMode); err != nil {
-		return fmt.Errorf("restrict it to root: %w", err)
-	}
-	return nil
-}
-
 // clean removes what an earlier process left unfinished. On a store that went
 // read-only it stays, so that pods can still be taken off it.
 func (s *Store) clean() error {
-	for _, dir := range []*os.File{s.dir, s.copies, s.holds} {
-		names, err := namesIn(dir)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if strings.HasPrefix(name, unfinished) {
-				s.removeUnfinished(dir, name)
-			}
+	for _, dir := range []*os.File{s.dir.Dir(), s.copies, s.holds} {
+		if err := storedir.Sweep(dir, isUnfinished); err != nil {
+			s.config.Log.Warn("something unfinished stays in the store", "path", dir.Name(), "error", err)
 		}
 	}
 	return s.cleanHolds()
 }
 
-func (s *Store) removeUnfinished(dir *os.File, name string) {
-	err := unix.Unlinkat(int(dir.Fd()), name, 0)
-	if errors.Is(err, unix.EISDIR) {
-		err = unix.Unlinkat(int(dir.Fd()), name, unix.AT_REMOVEDIR)
-	}
-	if err != nil {
-		s.config.Log.Warn("something unfinished stays in the store", "path", filepath.Join(dir.Name(), name), "error", err)
-	}
-}
-
-func namesIn(dir *os.File) ([]string, error) {
-	again, err := openDirAt(dir, ".")
-	if err != nil {
-		return nil, err
-	}
-	defer again.Close()
-	return again.Readdirnames(-1)
-}
+func isUnfinished(name string) bool { return strings.HasPrefix(name, unfinished) }
 
 // Close gives the store up to another process.
 func (s *Store) Close() error {
-	var errs []error
-	for _, f := range []*os.File{s.trash, s.holds, s.copies, s.dir, s.unlock} {
-		if f != nil {
-			errs = append(errs, f.Close())
-		}
+	if s.dir == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	return s.dir.Close()
 }
+
+// Cluster returns the UID recorded for the cluster this store belongs to, empty
+// when none was yet. The error wraps ErrClusterLost when there is no record.
+func (s *Store) Cluster() (string, error) { return s.dir.Cluster() }
+
+// SetCluster records the cluster, durably: it is what keeps another cluster from
+// removing everything.
+func (s *Store) SetCluster(uid string) error { return s.dir.SetCluster(uid) }
 
 // EmptyTrash deletes removed copies in the background until ctx ends, those of
 // an earlier process too.

@@ -1,0 +1,166 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/worktree"
+)
+
+// commit commits what is on the agenda: what there is of it becomes the tip. quiet says
+// that the tree was not being written.
+func (v *Volume) commit(ctx context.Context, quiet bool) error {
+	began := time.Now()
+	v.seen = nil // What was only looked at has to be read, to be kept.
+	result, err := v.scan(ctx, v.Repository)
+	if err != nil {
+		return err
+	}
+	made, err := v.draft(result)
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	if made.position != v.position {
+		if err := v.settle(made.position); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		v.clock.committed(began, quiet)
+		v.sayCommitted(time.Since(began))
+	}
+	v.tipTree, v.record, v.memory = made.tree, made.record, result.Memory
+	v.pending, v.pendingPath = 0, ""
+	v.agenda = agenda{}
+	v.looked(result)
+	return nil
+}
+
+// drafted is a commit that is not durable yet.
+type drafted struct {
+	position store.Position
+	tree     object.ID
+	record   metadata.Record
+}
+
+// draft makes the objects of a commit, of its tree and of its metadata record, as far as
+// something changed.
+func (v *Volume) draft(result *worktree.Result) (drafted, error) {
+	defer v.Keeper.Native()()
+	made := drafted{position: v.position, record: v.record}
+	var err error
+	if made.tree, err = v.Repository.Edit(v.tipTree, result.Changes); err != nil {
+		return made, err
+	}
+	if made.tree != v.tipTree || v.position.Tip.IsZero() && len(result.Changes) > 0 {
+		draft := history.Draft{Tree: made.tree, Author: v.committer(), Committer: v.committer(), Message: v.message(result)}
+		if !v.position.Tip.IsZero() {
+			draft.Parents = []object.ID{v.position.Tip}
+		}
+		if made.position.Tip, err = v.Repository.Commit(draft); err != nil {
+			return made, err
+		}
+	}
+	if !v.Arming.Policy.Metadata || v.foreign {
+		return made, nil
+	}
+	if made.record, err = v.record.Apply(result.Metadata); err != nil {
+		return made, err
+	}
+	if !made.record.Equal(v.record) {
+		made.position.Metadata, err = v.commitRecord(v.branch(), made.record, v.position.Metadata)
+	}
+	return made, err
+}
+
+// settle makes pending objects durable and then the position that names them the one that
+// counts.
+func (v *Volume) settle(p store.Position) error {
+	defer v.Keeper.Native()()
+	v.step("flush the objects")
+	if err := v.Repository.Flush(); err != nil {
+		return err
+	}
+	if err := v.anchor(p); err != nil {
+		return err
+	}
+	return v.keep(p)
+}
+
+// commitRecord commits a record for a branch on top of a commit of the metadata ref. One
+// that holds nothing usable is gone on with, if it is a commit, and else started anew.
+func (v *Volume) commitRecord(branch string, record metadata.Record, on object.ID) (object.ID, error) {
+	recording := history.Recording{Keep: on, Parent: on, Branch: branch, Record: record, Committer: v.committer()}
+	id, err := v.Repository.CommitRecord(recording)
+	if errors.Is(err, history.ErrRecord) {
+		recording.Keep = object.ID{}
+		if _, err := v.Repository.CommitTree(on); err != nil {
+			recording.Parent = object.ID{}
+		}
+		id, err = v.Repository.CommitRecord(recording)
+	}
+	return id, err
+}
+
+// keepMemory keeps what is remembered of the tree, so that the next process need not read
+// all of it.
+func (v *Volume) keepMemory() {
+	if v.remembered == v.position.Tip || v.memory == nil {
+		return
+	}
+	if err := v.Keeper.KeepMemory(v.position.Tip, v.memory); err != nil {
+		v.Log.Warn("could not write down what is remembered of the tree: the next start reads all of it", "error", err)
+		return
+	}
+	v.remembered = v.position.Tip
+}
+
+// recall brings back what was remembered of the tree. What the tip changed since, and
+// everything if there is nothing, is read by the next scan.
+func (v *Volume) recall() error {
+	commit, memory := v.Keeper.Memory()
+	if memory != nil {
+		edits, err := v.editsFrom(commit)
+		if err == nil {
+			v.memory, v.remembered = memory.With(edits), commit
+			return nil
+		}
+		v.Log.Info("what was remembered of the tree cannot be used; all of it is read again", "error", err)
+	}
+	var empty *worktree.Memory
+	edits, err := v.differences(object.ID{}, v.tipTree)
+	if err != nil {
+		return err
+	}
+	v.memory = empty.With(edits)
+	return nil
+}
+
+// editsFrom is what another commit's memory lacks to be one of the tip.
+func (v *Volume) editsFrom(commit object.ID) ([]worktree.Edit, error) {
+	if commit == v.position.Tip {
+		return nil, nil
+	}
+	tree, err := v.commitTree(commit)
+	if err != nil {
+		return nil, err
+	}
+	return v.differences(tree, v.tipTree)
+}
+
+func (v *Volume) differences(from, to object.ID) ([]worktree.Edit, error) {
+	defer v.Keeper.Native()()
+	differences, err := v.Repository.Diff(from, to)
+	if err != nil {
+		return nil, err
+	}
+	edits := make([]worktree.Edit, 0, len(differences))
+	for _, d := range differences {
+		edits = append(edits, worktree.Edit{Path: d.Path, Entry: worktree.Entry{Mode: d.To.Mode, Blob: d.To.ID}})
+	}
+	return edits, nil
+}

@@ -1,0 +1,103 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/remote"
+)
+
+// diverge has the volume go on on its side branch. Nothing of the tree changes.
+func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
+	p := v.position
+	p.Diverged, p.Side = true, object.ID{}
+	p, err := v.rerecord(p, v.Side, up)
+	if err != nil {
+		return err
+	}
+	if err := v.settle(p); err != nil {
+		return err
+	}
+	v.owe()
+	v.sayDiverged(why)
+	var late *treeConflict
+	if errors.As(why, &late) && late.moved && v.Arming.Unarmed == nil {
+		// What the application wrote is what the side branch is for.
+		v.agenda.addPaths(late.paths)
+		return v.commit(ctx, true)
+	}
+	return nil
+}
+
+// heal takes a diverged volume back to the ref, if that has what the side branch is for:
+// what was pushed there, or all of it while nothing was. What was committed since goes on
+// top. A volume that cannot go back stays where it is.
+func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error) {
+	p := v.position
+	if up.tip.IsZero() {
+		return false, nil
+	}
+	merged := p.Published()
+	if p.Side.IsZero() {
+		merged = p.Tip
+	}
+	replay := history.Replay{Base: p.Base, Tip: merged, Onto: up.tip, Merger: v.Merger}
+	if healed, err = v.healedBy(ctx, replay); err != nil || !healed {
+		return false, err
+	}
+	then, _, err := v.onto(ctx, merged, up.tip)
+	var conflict *history.Conflict
+	if errors.As(err, &conflict) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if then, err = v.rerecord(then, v.Ref, up); err != nil {
+		return false, err
+	}
+	then.Base, then.Followed, then.Diverged, then.Side = up.tip, true, false, object.ID{}
+	if up.side == p.Side {
+		then.Leaving = p.Side
+	}
+	err = v.moveTo(ctx, then)
+	var written *treeConflict
+	switch {
+	case errors.As(err, &written) && written.moved:
+		return false, v.diverge(ctx, up, err)
+	case errors.As(err, &written):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	v.sayHealed(up, p.Side)
+	v.owe()
+	return true, nil
+}
+
+func (v *Volume) healedBy(ctx context.Context, replay history.Replay) (bool, error) {
+	defer v.Keeper.Native()()
+	return v.Repository.Healed(ctx, replay)
+}
+
+// leave deletes the side branch that the volume is back from, unless somebody put commits
+// on it meanwhile.
+func (v *Volume) leave(ctx context.Context) error {
+	if v.position.Leaving.IsZero() {
+		return nil
+	}
+	err := v.Remote.DeleteBranch(ctx, v.Side, v.position.Leaving)
+	var moved *remote.Moved
+	var declined *remote.Declined
+	switch {
+	case errors.As(err, &moved) || errors.As(err, &declined):
+		v.saySideKept(err)
+	case err != nil:
+		return err
+	}
+	p := v.position
+	p.Leaving = object.ID{}
+	return v.keep(p)
+}

@@ -1,0 +1,247 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/worktree"
+)
+
+// treeConflict is the error of a move of the tree in whose way is what the application
+// wrote since its last commit.
+type treeConflict struct {
+	paths []string
+	// moved says that this came out when the tree had been moved: it is where it was to be,
+	// but for these paths, which are as the application has them.
+	moved bool
+}
+
+func (c *treeConflict) Error() string {
+	shown := make([]string, 0, 3)
+	for _, path := range c.paths[:min(len(c.paths), 3)] {
+		shown = append(shown, printable(path))
+	}
+	text := strings.Join(shown, ", ")
+	if more := len(c.paths) - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return "changed both by upstream and by the application: " + text
+}
+
+// follow takes the volume to where the ref is now, its own commits on top. The error is a
+// *history.Conflict or a *treeConflict if that cannot be.
+func (v *Volume) follow(ctx context.Context, up upstream) error {
+	began := time.Now()
+	before := v.position
+	then, replayed, err := v.onto(ctx, before.Base, up.tip)
+	if err == nil {
+		then, err = v.rerecord(then, v.Ref, up)
+	}
+	if err != nil {
+		return err
+	}
+	then.Base, then.Followed = up.tip, true
+	err = v.moveTo(ctx, then)
+	if v.position.Tip == then.Tip {
+		v.sayRebased(replayed, up.tip, time.Since(began))
+		v.clock.pushed()
+		v.owe()
+	}
+	return err
+}
+
+// onto is the position with the volume's own commits beyond base on top of a branch's tip,
+// and how many are left of them. What of them the branch has already stays where it is.
+func (v *Volume) onto(ctx context.Context, base, tip object.ID) (then store.Position, replayed int, err error) {
+	defer v.Keeper.Native()()
+	then = v.position
+	own := then.Tip
+	then.Tip = tip
+	if own.IsZero() || own == base {
+		return then, 0, nil
+	}
+	contained, err := v.Repository.Contains(tip, own)
+	if err != nil || contained {
+		return then, 0, err
+	}
+	if base, err = v.lastContained(base, tip); err != nil {
+		return then, 0, err
+	}
+	rebased, err := v.Repository.Rebase(ctx, history.Replay{
+		Base: base, Tip: own, Onto: tip, Committer: v.committer(), Merger: v.Merger,
+	})
+	then.Tip = rebased.Tip
+	return then, rebased.Replayed, err
+}
+
+// lastContained is the last own commit that the ref has already, as when the answer to a
+// push was lost and others pushed after it; base if it has none.
+func (v *Volume) lastContained(base, tip object.ID) (object.ID, error) {
+	own, err := v.Repository.Own(base, v.position.Tip)
+	if err != nil {
+		return object.ID{}, err
+	}
+	var failed error
+	// A history that holds a commit holds those before it.
+	n := sort.Search(len(own), func(i int) bool {
+		contains, err := v.Repository.Contains(tip, own[i])
+		if err != nil {
+			failed = err
+		}
+		return !contains
+	})
+	if failed != nil || n == 0 {
+		return base, failed
+	}
+	return own[n-1], nil
+}
+
+// moveTo moves the tree and with it the volume to another position.
+func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
+	v.step("flush the objects")
+	if err := v.Repository.Flush(); err != nil {
+		return err
+	}
+	// Before anything relies on them.
+	if err := v.setRef(v.Refs.Next, then.Tip); err != nil {
+		return err
+	}
+	if err := v.setRef(v.Refs.Metadata, then.Metadata); err != nil {
+		return err
+	}
+	tree, err := v.commitTree(then.Tip)
+	if err != nil {
+		return err
+	}
+	mover, done := v.mover(then), v.Keeper.Native()
+	moved, err := mover.Move(ctx, v.tipTree, tree)
+	done()
+	if err != nil {
+		return err
+	}
+	if len(moved.Conflicts) > 0 {
+		return &treeConflict{paths: moved.Conflicts}
+	}
+	return v.arrive(ctx, moved)
+}
+
+// finishMove finishes a move that was interrupted.
+func (v *Volume) finishMove(ctx context.Context) error {
+	if move := v.position.Move; move != nil {
+		mover := v.mover(move.Then)
+		done := v.Keeper.Native()
+		moved, err := mover.Resume(ctx, intentOf(move))
+		done()
+		if err != nil {
+			return err
+		}
+		err = v.arrive(ctx, moved)
+		var written *treeConflict
+		if errors.As(err, &written) {
+			return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
+		}
+		return err
+	}
+	if v.position.Replaying {
+		return v.replay(ctx, nil)
+	}
+	return nil
+}
+
+func (v *Volume) mover(then store.Position) *worktree.Mover {
+	return &worktree.Mover{
+		Tree: v.tree, Source: v.Repository, Memory: v.memory, Fresh: v.Fresh,
+		Intents: &intents{volume: v, before: v.position, then: then},
+	}
+}
+
+// arrive makes what was moved the state of the volume, whose position is there already.
+func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
+	before := v.record
+	var err error
+	if v.tipTree, err = v.commitTree(v.position.Tip); err != nil {
+		return err
+	}
+	v.memory, v.seen = moved.Memory, nil
+	v.readRecord()
+	if err := v.anchor(v.position); err != nil {
+		return err
+	}
+	paths := slices.Clone(moved.Written)
+	for path := range metadata.Diff(before, v.record) {
+		paths = append(paths, path)
+	}
+	if err := v.replay(ctx, paths); err != nil {
+		return err
+	}
+	v.sayRefused(moved.Refused)
+	if len(moved.Late) > 0 {
+		return &treeConflict{paths: moved.Late, moved: true}
+	}
+	return nil
+}
+
+// replay gives files that were put in place their metadata; nil paths are all.
+func (v *Volume) replay(ctx context.Context, paths []string) error {
+	if v.Arming.Policy.Metadata {
+		replay := worktree.Replay{Memory: v.memory, Record: v.record, Fresh: v.Fresh, Root: v.Root}
+		var memory *worktree.Memory
+		var err error
+		if paths == nil {
+			memory, err = v.tree.ReplayAll(ctx, replay)
+		} else {
+			memory, err = v.tree.ReplayPaths(ctx, replay, paths)
+		}
+		if err != nil {
+			return err
+		}
+		v.memory = memory
+	}
+	p := v.position
+	p.Replaying = false
+	return v.keep(p)
+}
+
+// intents keeps the one move of the tree in the volume's position.
+type intents struct {
+	volume       *Volume
+	before, then store.Position
+}
+
+// intentOf is the move as the tree knows it.
+func intentOf(m *store.Move) worktree.Intent {
+	return worktree.Intent{From: m.FromTree, To: m.ToTree, Token: m.Token}
+}
+
+// Store implements worktree.Intents.
+func (i *intents) Store(intent worktree.Intent) error {
+	p := i.before
+	if p.Tree != i.then.Tree {
+		// A fresh tree, which holds nothing.
+		p = store.Position{Tree: i.then.Tree}
+	}
+	p.Move = &store.Move{
+		From: i.before.Tip, To: i.then.Tip,
+		FromTree: intent.From, ToTree: intent.To, Token: intent.Token, Then: i.then,
+	}
+	return i.volume.keep(p)
+}
+
+// Done implements worktree.Intents.
+func (i *intents) Done(worktree.Intent) error {
+	p := i.then
+	p.Move, p.Replaying = nil, true
+	return i.volume.keep(p)
+}
+
+// Abandon implements worktree.Intents.
+func (i *intents) Abandon(worktree.Intent) error { return i.volume.keep(i.before) }

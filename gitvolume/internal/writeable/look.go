@@ -1,0 +1,104 @@
+package writeable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/watch"
+	"liken.sh/gitvolume/internal/worktree"
+)
+
+// look finds out what there would be to commit, and keeps nothing of it.
+func (v *Volume) look(ctx context.Context) error {
+	result, err := v.scan(ctx, worktree.Hasher{})
+	if err != nil {
+		return err
+	}
+	v.seen = result.Memory
+	v.pending, v.pendingPath = len(result.Changes), ""
+	if v.pending > 0 {
+		v.pendingPath = result.Changes[0].Path
+	}
+	v.looked(result)
+	return nil
+}
+
+// looked ends a look at the tree: what waits is looked at again.
+func (v *Volume) looked(result *worktree.Result) {
+	v.clock.looked()
+	v.sayLooked(result)
+	v.agenda.addSubtrees(result.Waiting)
+	if len(result.Waiting) > 0 {
+		v.clock.wrote(time.Now())
+	}
+	if result.Bulky() {
+		*result = worktree.Result{}
+		debug.FreeOSMemory() // Nothing else gives it back for minutes.
+	}
+}
+
+// scan looks at what is on the agenda, which stays on it, and tells the watch what came of
+// it.
+func (v *Volume) scan(ctx context.Context, blobs worktree.Blobs) (*worktree.Result, error) {
+	began := time.Now()
+	var hint watch.Hint
+	if v.watch != nil {
+		hint = v.watch.Take()
+		if v.agenda.everything {
+			// Whoever looks at everything can tell which watches are missing.
+			hint = v.watch.TakeAll()
+		}
+		v.agenda.add(hint)
+	}
+	defer v.Keeper.Native()()
+	paths, subtrees := v.agenda.lists()
+	result, err := v.tree.Scan(ctx, worktree.Request{
+		Memory: v.memory, Seen: v.seen, Paths: paths, Subtrees: subtrees,
+		Class: v.class, MaxFileSize: v.Arming.Policy.MaxFileSize, Blobs: blobs,
+		Fresh: v.Fresh, Root: v.Root, Own: v.own,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look at the tree: %w", err)
+	}
+	if err := v.checkRoot(); err != nil {
+		return nil, err
+	}
+	if v.watch != nil {
+		v.tell(hint, result)
+	}
+	if v.agenda.everything {
+		v.clock.scanned, v.clock.cost = time.Now(), time.Since(began)
+	}
+	return result, nil
+}
+
+// tell tells the watch what a look at its hint found.
+func (v *Volume) tell(hint watch.Hint, result *worktree.Result) {
+	if hint.Everything {
+		for _, path := range result.Found {
+			v.watch.Found(hint, path)
+		}
+		v.watch.Check(hint, v.directories(result.Memory, []string{metadata.Root}))
+	} else if len(hint.Subtrees) > 0 {
+		v.watch.Check(hint, v.directories(result.Memory, hint.Subtrees))
+	}
+	v.sayWatch(v.watch.State())
+}
+
+// directories are those in and below some, as the watch knows directories.
+func (v *Volume) directories(memory *worktree.Memory, below []string) iter.Seq2[string, watch.Inode] {
+	device := v.tree.Identity().Device
+	return func(yield func(string, watch.Inode) bool) {
+		for _, top := range below {
+			for path, inode := range memory.Directories(top) {
+				if !yield(path, watch.Inode{Device: device, Number: inode}) {
+					return
+				}
+			}
+		}
+	}
+}

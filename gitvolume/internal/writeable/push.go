@@ -1,0 +1,274 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
+)
+
+const (
+	// mostRebases is how often a push is rebased and tried again when the ref moves.
+	mostRebases = 3
+	// mostWait is between two of these tries, at most.
+	mostWait = 2 * time.Second
+)
+
+var (
+	// ErrRefDeleted says that the ref is gone from the remote: nothing is pushed until it
+	// is there again.
+	ErrRefDeleted = errors.New("the ref was deleted")
+	// ErrSideTaken says that a branch is in the way of the volume's side branch.
+	ErrSideTaken = errors.New("the side branch has others' commits")
+)
+
+// push sends what the remote lacks. Whatever the remote says is decided on where its refs
+// are then. urgency is Foreground when somebody waits.
+func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
+	began, from := time.Now(), v.position.Published()
+	for rebases := 0; ; {
+		if err := v.leave(ctx); err != nil {
+			return err
+		}
+		if v.position.Diverged {
+			back, err := v.pushSide(ctx, urgency)
+			if err != nil || !back {
+				return v.pushed(began, from, err)
+			}
+			continue
+		}
+		if !v.position.HasUnpushed() && !v.offersRecord() {
+			return v.pushed(began, from, nil)
+		}
+		up, err := v.pushRef(ctx, urgency)
+		if err != nil || up == nil {
+			return v.pushed(began, from, err)
+		}
+		// The ref, or the metadata, moved.
+		if rebases == mostRebases {
+			if up.tip == v.position.Base {
+				v.putOffRecord()
+				continue
+			}
+			err = fmt.Errorf("%s moved before each of %d tries", v.Ref, mostRebases+1)
+			if err := v.diverge(ctx, *up, err); err != nil {
+				return err
+			}
+			continue
+		}
+		rebases++
+		if err := v.meet(ctx, *up); err != nil {
+			return err
+		}
+		if err := v.pause(ctx, rebases); err != nil {
+			return err
+		}
+	}
+}
+
+// pushed notes that all was pushed.
+func (v *Volume) pushed(began time.Time, from object.ID, err error) error {
+	if err != nil || v.position.HasUnpushed() {
+		return err
+	}
+	v.clock.pushed()
+	if from != v.position.Tip {
+		v.sayPushed(from, time.Since(began))
+	} else {
+		v.sayUpToDate()
+	}
+	return nil
+}
+
+// pushRef pushes to the ref, and gives what the remote has if something of it moved.
+func (v *Volume) pushRef(ctx context.Context, urgency remote.Urgency) (*upstream, error) {
+	branch := remote.Update{Ref: v.Ref, Tip: v.position.Tip, Expected: v.position.Base}
+	if branch.Tip.IsZero() {
+		return nil, nil // A record of an empty tree has nothing to go with.
+	}
+	pushed, err := v.send(ctx, branch)
+	var moved *remote.Moved
+	switch {
+	case errors.As(err, &moved):
+		up, err := v.fetchAnew(ctx, urgency)
+		if err == nil && up.tip.IsZero() {
+			return nil, fmt.Errorf("%s: %w", v.Ref, ErrRefDeleted)
+		}
+		return &up, err
+	case err != nil:
+		return nil, err
+	}
+	p := v.position
+	p.Base, p.Followed = p.Tip, true
+	return v.sent(ctx, p, pushed, urgency)
+}
+
+// send pushes a branch, and the record with it unless that was refused lately.
+func (v *Volume) send(ctx context.Context, branch remote.Update) (remote.Pushed, error) {
+	v.step("push")
+	var record *remote.Update
+	if v.offersRecord() {
+		record = &remote.Update{Ref: history.MetadataRef, Tip: v.position.Metadata, Expected: v.position.MetadataBase}
+	}
+	pushed, err := v.Remote.Push(ctx, branch, record)
+	if err == nil && record == nil && v.position.HasUnrecorded() {
+		pushed.Metadata = errPutOff
+	}
+	return pushed, err
+}
+
+// errPutOff says that the record was not offered.
+var errPutOff = errors.New("the metadata was refused lately")
+
+// offersRecord tells whether the next push takes the record along.
+func (v *Volume) offersRecord() bool {
+	return v.position.HasUnrecorded() && (v.clock.recordAt.IsZero() || isDue(v.clock.recordAt, time.Now()))
+}
+
+// sent keeps a position of which the branch has arrived, and gives what the remote has if
+// the metadata moved.
+func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, urgency remote.Urgency) (*upstream, error) {
+	if pushed.Metadata == nil && p.HasUnrecorded() {
+		p.MetadataBase = p.Metadata
+		if !p.Diverged {
+			p.MetadataAgreed = p.Metadata
+		}
+		v.clock.recordAt = time.Time{}
+		v.sayRecorded()
+	}
+	if err := v.keep(p); err != nil {
+		return nil, err
+	}
+	if err := v.anchor(p); err != nil {
+		return nil, err
+	}
+	var moved *remote.Moved
+	switch {
+	case pushed.Metadata == nil || errors.Is(pushed.Metadata, errPutOff):
+		return nil, nil
+	case errors.As(pushed.Metadata, &moved):
+		up, err := v.fetchAnew(ctx, urgency)
+		return &up, err
+	}
+	v.putOffRecord()
+	v.sayRecordRefused(pushed.Metadata)
+	return nil, nil
+}
+
+func (v *Volume) putOffRecord() { v.clock.recordAt = time.Now().Add(recordRetry) }
+
+// meet takes the volume to where the remote is, so that it can be pushed: on the ref, or
+// on the side branch where that cannot be.
+func (v *Volume) meet(ctx context.Context, up upstream) error {
+	if up.tip == v.position.Base {
+		p, err := v.rerecord(v.position, v.Ref, up)
+		if err != nil {
+			return err
+		}
+		if err := v.settle(p); err != nil {
+			return err
+		}
+		v.readRecord()
+		return nil
+	}
+	err := v.follow(ctx, up)
+	var conflict *history.Conflict
+	var written *treeConflict
+	if errors.As(err, &conflict) || errors.As(err, &written) {
+		return v.diverge(ctx, up, err)
+	}
+	return err
+}
+
+// pushSide pushes to the side branch, unless the volume can go back to the ref.
+func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back bool, err error) {
+	for range mostRebases + 1 {
+		up, err := v.fetchAnew(ctx, urgency)
+		if err != nil {
+			return false, err
+		}
+		if back, err := v.heal(ctx, up); back || err != nil {
+			return back, err
+		}
+		if !v.position.HasUnpushed() && !v.offersRecord() {
+			return false, nil
+		}
+		if up.record != v.position.MetadataBase {
+			p, err := v.rerecord(v.position, v.Side, up)
+			if err != nil {
+				return false, err
+			}
+			if err := v.settle(p); err != nil {
+				return false, err
+			}
+		}
+		expected, err := v.sideExpected(up)
+		if err != nil {
+			return false, err
+		}
+		pushed, err := v.send(ctx, remote.Update{Ref: v.Side, Tip: v.position.Tip, Expected: expected})
+		var moved *remote.Moved
+		if errors.As(err, &moved) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		p := v.position
+		p.Side = p.Tip
+		again, err := v.sent(ctx, p, pushed, urgency)
+		if err != nil || again == nil {
+			return false, err
+		}
+	}
+	return false, fmt.Errorf("%s moved before each of %d tries: %w", v.Side, mostRebases+1, ErrSideTaken)
+}
+
+// sideExpected is where the side branch is now, if the volume may go on from there.
+func (v *Volume) sideExpected(up upstream) (object.ID, error) {
+	if up.side.IsZero() || up.side == v.position.Side {
+		return up.side, nil
+	}
+	contains, err := v.Repository.Contains(v.position.Tip, up.side)
+	if err != nil && !errors.Is(err, history.ErrNotCommit) {
+		return object.ID{}, err
+	}
+	if contains {
+		return up.side, nil // Only the answer to a push was lost.
+	}
+	own, err := v.ownsSide(up)
+	if err != nil {
+		return object.ID{}, err
+	}
+	if own {
+		return object.ID{}, fmt.Errorf("%w: somebody put commits on %s, which stays as it is; merge it into %s", ErrSideTaken, v.Side, v.Ref)
+	}
+	return object.ID{}, fmt.Errorf("%w: %s is not of this volume, and not touched; delete or rename it", ErrSideTaken, v.Side)
+}
+
+// pause waits a moment, so that writers who raced do not race again.
+func (v *Volume) pause(ctx context.Context, tries int) error {
+	timer := time.NewTimer(time.Duration(v.Jitter() * float64(mostWait) * float64(tries) / mostRebases))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tipTime is when the tip was committed, as far as that can be told: it was not pushed
+// since. Clocks differ, and a time to come would have the push wait for it.
+func (v *Volume) tipTime() time.Time {
+	now := time.Now()
+	if described, err := v.Repository.Describe(v.position.Tip); err == nil {
+		return earlier(described.Committer.When, now)
+	}
+	return now
+}

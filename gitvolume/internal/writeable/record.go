@@ -1,0 +1,110 @@
+package writeable
+
+import (
+	"fmt"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
+)
+
+// rerecord is a position with the volume's record, for the branch, on top of what the
+// remote's metadata ref has now. On the ref, whose record others write too, it is the
+// volume's own changes over theirs, path by path, without those of files that are gone.
+func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.Position, error) {
+	record := v.record
+	var err error
+	// The side branch's is the volume's own alone, unless another node went on there.
+	if branch == v.Ref || p.Side != v.position.Side {
+		theirs, unreadable := v.upstreamRecord(up.record, branch)
+		if unreadable != nil || !v.Arming.Policy.Metadata {
+			return v.withoutRecord(p, up, unreadable), nil
+		}
+		if record, err = v.over(theirs, p.Tip); err != nil {
+			return p, err
+		}
+	}
+	if p.Metadata, err = v.commitRecord(branch, record, up.record); err != nil {
+		return p, fmt.Errorf("record the metadata: %w", err)
+	}
+	if branch == v.Ref && p.Diverged {
+		// Nobody needs that of the side branch any more.
+		if p.Metadata, err = v.commitRecord(v.Side, metadata.Record{}, p.Metadata); err != nil {
+			return p, fmt.Errorf("record the metadata: %w", err)
+		}
+	}
+	p.MetadataBase = up.record
+	if branch == v.Ref {
+		p.MetadataAgreed = object.ID{}
+		if _, err := v.commitTree(up.record); err == nil {
+			p.MetadataAgreed = up.record
+		}
+	}
+	return p, nil
+}
+
+// readRecord reads the volume's record of its position.
+func (v *Volume) readRecord() {
+	record, unreadable := v.upstreamRecord(v.position.Metadata, v.branch())
+	if unreadable != nil {
+		v.sayRecordKept(unreadable)
+	}
+	v.record, v.foreign = record, unreadable != nil
+}
+
+// over is the volume's own changes over another's record, for the files of a tip.
+func (v *Volume) over(theirs metadata.Record, tip object.ID) (metadata.Record, error) {
+	own, err := v.ownDelta()
+	if err != nil {
+		return theirs, err
+	}
+	record, err := theirs.Apply(own)
+	if err != nil {
+		return theirs, err
+	}
+	return v.pruned(record, tip)
+}
+
+// ownDelta is what the volume's record has that its remote's had not, when they last
+// agreed.
+func (v *Volume) ownDelta() (metadata.Delta, error) {
+	agreed, unreadable := v.upstreamRecord(v.position.MetadataAgreed, v.Ref)
+	return metadata.Diff(agreed, v.record), unreadable
+}
+
+// pruned is a record without the files that are in the tree now and not in the tip to
+// come.
+func (v *Volume) pruned(record metadata.Record, tip object.ID) (metadata.Record, error) {
+	tree, err := v.commitTree(tip)
+	if err != nil {
+		return record, err
+	}
+	differences, err := v.Repository.Diff(v.tipTree, tree)
+	if err != nil {
+		return record, err
+	}
+	gone := metadata.Delta{}
+	for _, d := range differences {
+		if d.To == (history.Side{}) && !record.Entry(d.Path).IsZero() {
+			gone[d.Path] = metadata.Entry{}
+		}
+	}
+	if len(gone) == 0 {
+		return record, nil
+	}
+	return record.Apply(gone)
+}
+
+// withoutRecord is a position without anything to say about metadata: the remote's record
+// is one that must not be replaced, as of a newer driver, or the class keeps none.
+func (v *Volume) withoutRecord(p store.Position, up upstream, why error) store.Position {
+	if why != nil {
+		v.sayRecordKept(why)
+	}
+	p.MetadataBase, p.Metadata, p.MetadataAgreed = up.record, object.ID{}, object.ID{}
+	if _, err := v.commitTree(up.record); err == nil {
+		p.Metadata, p.MetadataAgreed = up.record, up.record
+	}
+	return p
+}

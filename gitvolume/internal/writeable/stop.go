@@ -1,0 +1,125 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"liken.sh/gitvolume/internal/remote"
+)
+
+// stopping is the wish that a volume ends.
+type stopping struct {
+	ctx    context.Context
+	within time.Duration
+	done   chan error
+}
+
+// Arm has another class count. It never waits.
+func (v *Volume) Arm(arming Arming) { v.mail.put(func() { v.mail.arming = &arming }) }
+
+// TakeCredential says that the credential is another one, or there at last: what waits to
+// be pushed is pushed at once. It never waits.
+func (v *Volume) TakeCredential() {
+	v.mail.put(func() {
+		v.mail.credential = true
+	})
+}
+
+// IsFinal tells of an error of Stop that no repetition can change: there is no tree, or no
+// repository, to commit.
+func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositoryBroken(err) }
+
+// Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
+// volume is armed, and pushed once, which takes no longer than within and whose outcome
+// does not matter. The error is that of the commit: unless IsFinal, Run goes on then, and
+// Stop has to be called again.
+func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
+	stop := &stopping{ctx: ctx, within: within, done: make(chan error, 1)}
+	v.mail.put(func() {
+		v.mail.stop = stop
+		if v.mail.interrupt != nil {
+			v.mail.interrupt()
+		}
+	})
+	select {
+	case err := <-stop.done:
+		return err
+	case <-v.done:
+	}
+	select {
+	case err := <-stop.done:
+		return err
+	default:
+		return nil // It had ended by itself.
+	}
+}
+
+// Keep commits a tree that nobody has, as a crash may have left it, and pushes nothing.
+func (v *Volume) Keep(ctx context.Context) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return v.commitAll(ctx)
+}
+
+// commitAll commits all of a tree that nobody writes.
+func (v *Volume) commitAll(ctx context.Context) error {
+	if v.Arming.Unarmed != nil {
+		return nil
+	}
+	v.agenda.addEverything()
+	if err := v.commit(ctx, true); err != nil {
+		return err
+	}
+	v.keepMemory()
+	return nil
+}
+
+// end is the last that Run does.
+func (v *Volume) end(ctx context.Context, within time.Duration) error {
+	release, err := v.Use(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := v.finishMove(ctx); err != nil {
+		return err
+	}
+	if v.watch != nil {
+		if err := v.commitAll(ctx); err != nil {
+			return err
+		}
+		v.keepMemory()
+	}
+	if within > 0 && (v.position.HasUnpushed() || v.position.HasUnrecorded()) {
+		ctx, cancel := context.WithTimeout(ctx, within)
+		defer cancel()
+		if err := v.push(ctx, remote.Foreground); err != nil {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				err = errors.Join(errors.New("the time to push at the stop is over"), err)
+			}
+			v.pushFailed(err)
+		}
+	}
+	v.sayStopped()
+	return nil
+}
+
+// stopped forgets the wish that was dealt with.
+func (m *mailbox) stopped() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stop = nil
+}
+
+// interruptible has interrupt called when somebody comes who cannot wait; false: somebody
+// has.
+func (m *mailbox) interruptible(interrupt context.CancelFunc) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.interrupt = interrupt
+	return m.stop == nil
+}

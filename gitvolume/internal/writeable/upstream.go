@@ -1,0 +1,131 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/remote"
+)
+
+// upstream is what the remote has. Zero ids are of what it has not.
+type upstream struct {
+	// tip and side are the commits of the ref and of the side branch.
+	tip, side object.ID
+	// record is what the metadata ref names, be it a commit or not.
+	record object.ID
+	// missing is a *remote.MissingRef if there is no ref.
+	missing error
+}
+
+// fetch brings what the remote has into the store.
+func (v *Volume) fetch(ctx context.Context, urgency remote.Urgency) (upstream, error) {
+	fetched, err := v.Remote.Fetch(ctx, v.wanted(), urgency)
+	if err != nil {
+		return upstream{}, err
+	}
+	return v.read(ctx, fetched)
+}
+
+// fetchAnew is fetch where the remote is known to have changed.
+func (v *Volume) fetchAnew(ctx context.Context, urgency remote.Urgency) (upstream, error) {
+	fetched, err := v.Remote.FetchAnew(ctx, v.wanted(), urgency)
+	if err != nil {
+		return upstream{}, err
+	}
+	return v.read(ctx, fetched)
+}
+
+// wanted are the refs to fetch.
+func (v *Volume) wanted() map[string]string {
+	return map[string]string{v.Ref: v.Refs.Upstream, v.Side: v.Refs.UpstreamSide, history.MetadataRef: v.Refs.UpstreamMetadata}
+}
+
+// read reads what was fetched.
+func (v *Volume) read(ctx context.Context, fetched map[string]remote.Fetched) (up upstream, err error) {
+	up = upstream{record: fetched[history.MetadataRef].Tip}
+	if up.tip, err = commitOf(fetched, v.Ref); err != nil {
+		return upstream{}, err
+	}
+	// What is no commit is nobody's side branch of this driver.
+	up.side = fetched[v.Side].Tip
+	if up.tip.IsZero() {
+		refs, err := v.Remote.List(ctx, v.Ref)
+		if err != nil {
+			return upstream{}, err
+		}
+		if _, up.missing = refs.Resolve(v.Ref); up.missing == nil {
+			return upstream{}, fmt.Errorf("%s was made just now: %w", v.Ref, remote.ErrUnreachable)
+		}
+	}
+	return up, nil
+}
+
+func commitOf(fetched map[string]remote.Fetched, ref string) (object.ID, error) {
+	f := fetched[ref]
+	if !f.Gone && f.Commit.IsZero() {
+		return object.ID{}, fmt.Errorf("%s: %w", ref, history.ErrNotCommit)
+	}
+	return f.Commit, nil
+}
+
+// isEmpty tells whether the remote has no ref at all.
+func (up upstream) isEmpty() bool {
+	var missing *remote.MissingRef
+	return errors.As(up.missing, &missing) && missing.Empty
+}
+
+// upstreamRecord is the record that the remote has of a branch. One that cannot be used is
+// none, and said; unreadable tells of one that must not be replaced.
+func (v *Volume) upstreamRecord(tip object.ID, branch string) (record metadata.Record, unreadable error) {
+	record, err := v.Repository.Record(tip, branch)
+	switch {
+	case errors.Is(err, metadata.ErrVersion):
+		return record, err
+	case err != nil:
+		v.sayRecordLost(err)
+		return metadata.Record{}, nil
+	}
+	return record, nil
+}
+
+// ownsSide tells whether the remote's side branch is this volume's: one of the commits
+// that it has beyond the ref carries its trailer.
+func (v *Volume) ownsSide(up upstream) (bool, error) {
+	if up.side == v.position.Side {
+		return true, nil
+	}
+	commit, err := v.Repository.CommitOf(up.side)
+	if errors.Is(err, history.ErrNotCommit) || err == nil && commit != up.side {
+		return false, nil
+	}
+	for range mostSideCommits {
+		if err != nil {
+			return false, err
+		}
+		var described history.Description
+		if described, err = v.Repository.Describe(commit); err != nil {
+			return false, err
+		}
+		if v.isOwn(described.Message) {
+			return true, nil
+		}
+		if len(described.Parents) == 0 {
+			return false, nil
+		}
+		commit = described.Parents[0]
+		if !up.tip.IsZero() {
+			var reached bool
+			if reached, err = v.Repository.Contains(up.tip, commit); reached {
+				return false, err
+			}
+		}
+	}
+	return false, err
+}
+
+// mostSideCommits is how far back a side branch is searched for a commit of the volume.
+const mostSideCommits = 10_000

@@ -1,0 +1,182 @@
+package writeable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/ignore"
+	"liken.sh/gitvolume/internal/metadata"
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/worktree"
+)
+
+// Volume is one writeable volume. Prepare or Resume comes first, then Run in a goroutine
+// of its own, which ends with Stop. Arm and TakeCredential may be called by anybody at any
+// time, and never wait.
+type Volume struct {
+	Settings
+
+	tree     *worktree.Tree
+	watch    Watch
+	position store.Position
+	// memory is what is remembered of the tree as of the tip, seen what was found since, and
+	// agenda what may have changed since.
+	memory, seen *worktree.Memory
+	agenda       agenda
+	tipTree      object.ID
+	// record is the volume's own; foreign says that the one there is must not be replaced.
+	record  metadata.Record
+	foreign bool
+	class   ignore.Patterns
+	clock   clock
+	// pending is how many changes were found and not committed, pendingPath one of them, and
+	// ahead how many commits the remote lacks.
+	pending     int
+	pendingPath string
+	ahead       int
+	// skips says that something may be left out.
+	skips bool
+	// remembered is the commit of the memory that was kept last.
+	remembered object.ID
+
+	mail mailbox
+	done chan struct{}
+}
+
+// New is a volume that does nothing yet.
+func New(settings Settings) *Volume {
+	v := &Volume{Settings: settings, position: settings.Position, done: make(chan struct{}), skips: true}
+	v.mail.init()
+	v.take(settings.Arming)
+	return v
+}
+
+// Close frees what a volume holds that does not run.
+func (v *Volume) Close() error {
+	if v.tree == nil {
+		return nil
+	}
+	return v.tree.Close()
+}
+
+// Position is where the volume is. Nothing else may run.
+func (v *Volume) Position() store.Position { return v.position }
+
+// step tells the test which change comes.
+func (v *Volume) step(s Step) {
+	if v.BeforeStep != nil {
+		v.BeforeStep(s)
+	}
+}
+
+// keep makes a position the one that counts, also after the process.
+func (v *Volume) keep(p store.Position) error {
+	v.step("keep the position")
+	if err := v.Keeper.Keep(p); err != nil {
+		return fmt.Errorf("write down where the volume is: %w", err)
+	}
+	v.position = p
+	return nil
+}
+
+// anchor has the store's refs name what the position needs, so that nothing of it is ever
+// removed. They may be ahead of the position, never behind.
+func (v *Volume) anchor(p store.Position) error {
+	for _, a := range []struct {
+		name string
+		id   object.ID
+	}{{v.Refs.Tip, p.Tip}, {v.Refs.Metadata, p.Metadata}, {v.Refs.Agreed, p.MetadataAgreed}} {
+		if err := v.setRef(a.name, a.id); err != nil {
+			return fmt.Errorf("keep %s from being removed: %w", a.id, err)
+		}
+	}
+	return nil
+}
+
+// setRef makes a ref of the volume's own name an object; a zero id leaves it as it is.
+func (v *Volume) setRef(name string, to object.ID) error {
+	if to.IsZero() {
+		return nil
+	}
+	from, err := v.Repository.Ref(name)
+	if err != nil && !errors.Is(err, history.ErrNoRef) {
+		return err
+	}
+	if from == to {
+		return nil
+	}
+	v.step("set a ref")
+	return v.Repository.SetRef(name, to, from)
+}
+
+// checkRoot tells whether the tree's path still is the directory that is open: of any
+// other one nothing may be committed.
+func (v *Volume) checkRoot() error {
+	var stat unix.Stat_t
+	err := unix.Lstat(v.Dir, &stat)
+	identity := v.tree.Identity()
+	if err != nil || stat.Ino != identity.Inode || stat.Dev != identity.Device {
+		return fmt.Errorf("%s: %w", v.Dir, ErrReplaced)
+	}
+	return nil
+}
+
+// committer is who commits, now.
+func (v *Volume) committer() history.Signature {
+	author := v.Arming.Policy.Author
+	return history.Signature{Name: author.Name, Email: author.Email, When: time.Now()}
+}
+
+// commitTree is the tree of a commit, the empty one of none.
+func (v *Volume) commitTree(commit object.ID) (object.ID, error) {
+	if commit.IsZero() {
+		return object.ID{}, nil
+	}
+	return v.Repository.CommitTree(commit)
+}
+
+// own tells unfinished files of a move by their names.
+func (v *Volume) own(name string) bool {
+	return v.position.Move != nil && intentOf(v.position.Move).Own(name)
+}
+
+// exists tells whether there is anything at the tree's path.
+func (v *Volume) exists() (bool, error) {
+	_, err := os.Lstat(v.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// mailbox is what others tell the volume.
+type mailbox struct {
+	wake chan struct{}
+
+	mu         sync.Mutex
+	arming     *Arming
+	credential bool
+	stop       *stopping
+	// interrupt ends the network work that runs, when something comes that cannot wait.
+	interrupt context.CancelFunc
+}
+
+func (m *mailbox) init() { m.wake = make(chan struct{}, 1) }
+
+func (m *mailbox) put(change func()) {
+	m.mu.Lock()
+	change()
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
