@@ -64,7 +64,7 @@ type fixed struct {
 	opened *int
 }
 
-func (f fixed) Digest() [32]byte { return [32]byte{f.number} }
+func (f fixed) Identity() [32]byte { return [32]byte{f.number} }
 func (f fixed) Open() (Session, func(), error) {
 	*f.opened++
 	return nil, func() { *f.opened-- }, nil
@@ -235,6 +235,27 @@ func TestTwoInTheBackground(t *testing.T) {
 		check(t, err)
 		release()
 		release()
+	})
+}
+
+// TestSomebodyWaitsBehindTheBackground: what a foreground fetch of a repository waits for
+// is hurried too, or all slots of slow remotes would hold up a pod that starts.
+func TestSomebodyWaitsBehindTheBackground(t *testing.T) {
+	coordinated(t, time.Minute, func(t *testing.T, f *Fetches, fetcher *slowly) {
+		var calls sync.WaitGroup
+		for i, dir := range []string{"slow", "slower", "r"} {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				_, _ = f.Fetch(t.Context(), demand(dir, Background, "a"))
+			})
+		}
+		time.Sleep(3 * time.Second)
+		start := time.Now()
+		_, err := f.Fetch(t.Context(), demand("r", Foreground, "b"))
+		if took := time.Since(start); err != nil || took != 2*time.Minute {
+			t.Errorf("it took %s, %v; there were %q", took, err, fetcher.seen().begun)
+		}
+		calls.Wait()
 	})
 }
 
