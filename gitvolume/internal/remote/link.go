@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,12 +135,18 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve the remote's host: %w", err)
 	}
-	var failures error
+	return l.first(host, addresses, uint16(number))
+}
+
+// first connects to the first of the addresses that may be connected to and answers. It
+// is errNotPermitted if none of them may be; else what is wrong is that none answers.
+func (l *link) first(host string, addresses []netip.Addr, port uint16) (net.Conn, error) {
+	var refused, unreached error
 	for _, address := range addresses {
-		target := netip.AddrPortFrom(address.Unmap(), uint16(number))
+		target := netip.AddrPortFrom(address.Unmap(), port)
 		if l.permit != nil {
 			if err := l.permit(host, target); err != nil {
-				failures = errors.Join(failures, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
+				refused = errors.Join(refused, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
 				continue
 			}
 		}
@@ -148,9 +155,9 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		failures = errors.Join(failures, err)
+		unreached = errors.Join(unreached, err)
 	}
-	return nil, failures
+	return nil, cmp.Or(unreached, refused)
 }
 
 // splice carries bytes both ways until both sides have ended.
