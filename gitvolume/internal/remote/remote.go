@@ -34,6 +34,13 @@ type Session interface {
 	Refused() bool
 }
 
+// Prover is a Session that knows whether a server has proved who it is.
+type Prover interface {
+	// Proven tells that the server of the last connection did, and was shown the
+	// credential for that.
+	Proven() bool
+}
+
 // Explainer is a Session that knows more of why a run failed than git says.
 type Explainer interface {
 	// Explanation is for people; empty if there is none.
