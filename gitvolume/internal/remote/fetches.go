@@ -141,7 +141,8 @@ func (d Demand) covers(other Demand) bool {
 	// Who may not reach every address must not be given what another's fetch brought
 	// from one of them.
 	if d.Request.Depth != other.Request.Depth || d.Request.Remote.URL != other.Request.Remote.URL ||
-		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) {
+		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) ||
+		d.Request.Remote.Limits != other.Request.Remote.Limits {
 		return false
 	}
 	for from, to := range other.Request.Refs {

@@ -114,6 +114,8 @@ func TestWhoJoins(t *testing.T) {
 	with := func(number byte, d Demand) Demand { d.Credential = fixed{number, &opened}; return d }
 	strict := demand("r", Foreground, "a")
 	strict.Request.Remote.Permit = func(string, netip.AddrPort) error { return nil }
+	stricter := demand("r", Foreground, "a")
+	stricter.Request.Remote.Permit, stricter.Request.Remote.Limits = strict.Request.Remote.Permit, "no loopback"
 	shallow := demand("r", Foreground, "a")
 	shallow.Request.Depth = 1
 	for _, row := range []struct {
@@ -128,6 +130,8 @@ func TestWhoJoins(t *testing.T) {
 		{"another credential", with(1, demand("r", Foreground, "a")), with(2, demand("r", Foreground, "a")), false},
 		{"no credential", with(1, demand("r", Foreground, "a")), demand("r", Foreground, "a"), false},
 		{"another depth", demand("r", Foreground, "a"), shallow, false},
+		{"may reach less", strict, stricter, false},
+		{"may reach as much", stricter, stricter, true},
 		{"may not reach everything", demand("r", Foreground, "a"), strict, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

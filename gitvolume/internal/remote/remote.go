@@ -18,6 +18,9 @@ type Remote struct {
 	// the host it is asked before git runs, about all addresses that the name has here,
 	// and not about the one that the proxy then connects to.
 	Permit Permit
+	// Limits names what Permit refuses: two Permits that differ have different ones. A
+	// fetch is not shared beyond them.
+	Limits string
 }
 
 // Session is one use of a credential.
