@@ -190,9 +190,13 @@ func (l *link) splice(client, server net.Conn, number int) {
 // than any request of HTTP.
 const farewell = 100
 
+// longestGreeting is what a client of ssh may say before there is anything to end, which
+// is as short as a goodbye (RFC 4253, 4.2). A handshake of TLS or ssh begins with more.
+const longestGreeting = 255
+
 // partedFirst tells whether a remote that ended was told to by the client's last words.
 func (l *link) partedFirst() bool {
-	return l.sent.Load() > 0 && l.last.Load() < farewell && l.answered.Load() < farewell
+	return l.sent.Load() > longestGreeting && l.last.Load() < farewell && l.answered.Load() < farewell
 }
 
 // carry copies until the source ends or either side fails.
