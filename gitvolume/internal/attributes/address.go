@@ -83,14 +83,18 @@ func forbidden(addr netip.Addr) string {
 // isMetadata knows where clouds answer their machines, and whoever asks from one, with
 // its credentials.
 func isMetadata(addr netip.Addr) bool {
+	// AWS answers at several of these, one of which gives a pod's credentials.
+	if within(addr, "fd00:ec2::/32") {
+		return true
+	}
 	switch addr.String() {
 	case "169.254.169.254", // most
-		"fd00:ec2::254",   // AWS
-		"fd20:ce::254",    // Google
-		"fd00:42::42",     // Scaleway
-		"100.100.100.200", // Alibaba
-		"192.0.0.192",     // Oracle, of old
-		"168.63.129.16":   // Azure's host
+		"fd20:ce::254",       // Google
+		"fd00:c1::a9fe:a9fe", // Oracle
+		"fd00:42::42",        // Scaleway
+		"100.100.100.200",    // Alibaba
+		"192.0.0.192",        // Oracle, of old
+		"168.63.129.16":      // Azure's host
 		return true
 	}
 	return false
@@ -117,7 +121,12 @@ func embedded(addr netip.Addr) []netip.Addr {
 		if within(addr, "64:ff9b:1::/96") {
 			return []netip.Addr{last}
 		}
-		return []netip.Addr{last, netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]})}
+		return []netip.Addr{
+			last,
+			netip.AddrFrom4([4]byte{b[6], b[7], b[9], b[10]}),
+			netip.AddrFrom4([4]byte{b[7], b[9], b[10], b[11]}),
+			netip.AddrFrom4([4]byte(b[9:13])),
+		}
 	case within(addr, "2002::/16"):
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
 	case within(addr, "2001::/32"):

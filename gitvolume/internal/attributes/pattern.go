@@ -46,6 +46,9 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	authority, tail, hasPath := strings.Cut(rest, "/")
 	if hasPath {
+		if strings.ContainsAny(tail, "[]") {
+			return Pattern{}, refuse(text, "has a bracket in its path, where only \"*\" is special; write a pattern for each path")
+		}
 		p.segments = segmentsOf(tail)
 		if slices.ContainsFunc(strings.Split(tail, "/"), unsafeSegment) {
 			return Pattern{}, refuse(text, "has a path with an empty part, \".\" or \"..\"; for all below a directory write /directory/*")

@@ -77,7 +77,7 @@ func TestPattern(t *testing.T) {
 func TestParsePatternRefuses(t *testing.T) {
 	for _, bad := range []string{
 		"", "/r", "https://", "https:///r", "git@h", "user:x@h", "*example.com", "git*.example.com", "*.*", "*.", "h:*", "h:0", "h:65536",
-		"::1", "h/", "h/acme/", "h/../r", "h//r", "h/a?c", "h/[a]\\", "h/%2e", "ftp://h", "file:///srv", "HTTPS://h", "h\n", "-h", "127.1", "h h",
+		"::1", "h/", "h/acme/", "h/../r", "h//r", "h/a?c", "h/[a]\\", "h/[ab]", "h/[^a]*/r", "h/a]", "h/%2e", "ftp://h", "file:///srv", "HTTPS://h", "h\n", "-h", "127.1", "h h",
 		"{a,b}.example.com", "[h]:22x", "*.0.0.1", "*.1",
 	} {
 		if p, err := ParsePattern(bad); err == nil || !errors.Is(err, ErrInvalid) {

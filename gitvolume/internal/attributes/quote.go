@@ -24,25 +24,38 @@ const hidden = "***"
 
 // withoutSecrets hides where a text can hold a credential, read as generously as
 // possible, because it is asked about texts that are no URL: a user may be all that a
-// forge wants as a token, a password may hold a slash, and a query is where some put it.
+// forge wants as a token, a password may hold any byte, and a query or a fragment is where
+// some put it.
 func withoutSecrets(text string) string {
-	if head, _, found := strings.Cut(text, "?"); found {
-		text = head + "?" + hidden
+	at, query := strings.LastIndexByte(text, '@'), strings.IndexAny(text, "?#")
+	scheme, rest, isURL := strings.Cut(text, "://")
+	isURL = isURL && strings.Trim(scheme, schemeBytes) == ""
+	end := ""
+	if query >= 0 {
+		end = text[query:query+1] + hidden
 	}
-	at := strings.LastIndexByte(text, '@')
-	if at < 0 {
-		return text
-	}
-	scheme, rest, isURL := strings.Cut(text[:at], "://")
 	switch {
-	case !isURL:
-		// user@host:path, unless a colon before the "@" makes it user:password@host:path.
-		if colon := strings.IndexByte(text[:at], ':'); colon >= 0 {
-			return text[:colon+1] + hidden + text[at:]
-		}
+	case at < 0 && query < 0:
 		return text
-	case scheme == schemeSSH && !strings.ContainsAny(rest, ":%/"):
-		return text
+	case at < 0:
+		return text[:query] + end
+	case query < 0:
+		end = text[at:]
+	case at < query:
+		end = text[at:query] + end
 	}
-	return scheme + "://" + hidden + text[at:]
+	// With an "@" after it what looks like a query may be a part of a password.
+	switch {
+	case isURL && scheme == schemeSSH && query < 0 && !strings.ContainsAny(rest[:at-len(scheme+"://")], ":%/"):
+		return text
+	case isURL:
+		return scheme + "://" + hidden + end
+	case query >= 0 && query < at:
+		return hidden + end
+	}
+	// user@host:path, unless a colon before the "@" makes it user:password@host:path.
+	if colon := strings.IndexByte(text[:at], ':'); colon >= 0 {
+		return text[:colon+1] + hidden + end
+	}
+	return text[:at] + end
 }

@@ -91,6 +91,9 @@ func parse(values map[string]string) (*Credential, error) {
 		return nil, fmt.Errorf("it has neither %s nor %s, but %s", keyPrivate, keyToken, keysOf(values))
 	}
 	if hosts, found := values[keyKnownHosts]; found {
+		if strings.Contains(hosts, privateKeyMark) {
+			return nil, fmt.Errorf("%s: %w", keyKnownHosts, errPrivateKey)
+		}
 		hosts = normalized(hosts)
 		c.knownHosts = &hosts
 	}

@@ -3,6 +3,7 @@ package credential
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,5 +34,15 @@ func TestGitOverSSH(t *testing.T) {
 	// The key is accepted, the repository is not there: no refusal of the credential.
 	if output, err := git("ls-remote", server.URL(repository+"-not")).CombinedOutput(); err == nil || s.Refused() || s.Explanation() != "" {
 		t.Errorf("no repository: %v, refused %v, %q, %s", err, s.Refused(), s.Explanation(), output)
+	}
+}
+
+// TestSSHKeepsNothingAlive: an sshd that answers for a git which hangs behind it would keep
+// a connection from ever being silent.
+func TestSSHKeepsNothingAlive(t *testing.T) {
+	s := serve(t, mustParse(t, map[string]string{"ssh-privatekey": gittest.NewKey(t, "ed25519").PEM}), "ssh://git@h/r", openHosts(t))
+	output, err := exec.CommandContext(t.Context(), "ssh", append(slices.Clone(s.SSHOptions()), "-G", "h")...).Output()
+	if err != nil || !strings.Contains(string(output), "\nserveraliveinterval 0\n") {
+		t.Errorf("%v:\n%s", err, output)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"liken.sh/gitvolume/internal/gittest"
 )
@@ -117,6 +118,7 @@ type forge struct {
 	mu            sync.Mutex
 	authorization []string
 	redirect      string
+	hold          func() // Called before each answer, while git waits for it.
 }
 
 func startForge(t *testing.T, address string, tls bool) *forge {
@@ -139,6 +141,9 @@ func startForge(t *testing.T, address string, tls bool) *forge {
 }
 
 func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.hold != nil {
+		f.hold()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	_, password, _ := r.BasicAuth()
@@ -163,6 +168,12 @@ func (f *forge) shown() string {
 func TestTokenOverHTTP(t *testing.T) {
 	search := gittest.SearchSecrets(t, testToken)
 	a, b := startForge(t, "127.0.0.1", false), startForge(t, "127.0.0.2", false)
+	a.hold = func() {
+		// On a busy machine git may be over before the search looks once.
+		for deadline := time.Now().Add(10 * time.Second); !search.Saw("git") && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	list := func(token string) (string, *Session, error) {
 		s := serve(t, mustParse(t, map[string]string{"token": token}), a.URL+"/r.git", nil)
 		output, err := gitCommand(t, s, "ls-remote", a.URL+"/r.git").CombinedOutput()

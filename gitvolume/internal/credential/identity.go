@@ -22,9 +22,17 @@ func (c *Credential) Equal(other *Credential) bool {
 
 // Digest names, on disk, what a server is shown: who has the credential finds the
 // digest again, and nobody else learns anything from it, since the key is secret. Known
-// hosts and a CA do not count: they grant nothing.
+// hosts and a CA do not count: they grant nothing. See Identity for work that is shared.
 func (c *Credential) Digest(key []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(c.sum(hmac.New(sha256.New, key), c.shown()))
+}
+
+// Identity is Digest of all that the Secret says, so also of whom it trusts. What one
+// Secret brings may be taken for what another would have brought only if they have one
+// identity: known hosts and a CA grant nothing, but without them, or with others, the
+// answer may come from somebody else.
+func (c *Credential) Identity(key []byte) [sha256.Size]byte {
+	return [sha256.Size]byte(c.sum(hmac.New(sha256.New, key), c.all()))
 }
 
 // shown are the parts of the credential that a server sees.

@@ -35,6 +35,9 @@ func TestEqualAndDigest(t *testing.T) {
 			if a.Equal(b) != (i == j) {
 				t.Errorf("%d equals %d: %v", i, j, i != j)
 			}
+			if same := a.Identity(secret) == b.Identity(secret); same != (i == j) {
+				t.Errorf("the identities of %d and %d are equal: %v", i, j, same)
+			}
 			first := func(i int) int {
 				if shown, found := sameDigest[i]; found {
 					return shown
@@ -52,6 +55,9 @@ func TestEqualAndDigest(t *testing.T) {
 	again := mustParse(t, map[string]string{"ssh-privatekey": formats(t, key)["PKCS#8 with CRLF"]})
 	if !again.Equal(all[6]) {
 		t.Error("one key in two formats is two credentials")
+	}
+	if again.Identity(secret) != all[6].Identity(secret) || all[0].Identity(secret) == all[0].Identity(secret2) {
+		t.Error("the identity is not that of the Secret and the key")
 	}
 	if all[0].Equal(nil) || !(*Credential)(nil).Equal(nil) {
 		t.Error("no credential equals one")

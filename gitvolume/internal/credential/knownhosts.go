@@ -68,8 +68,9 @@ func (k *KnownHosts) firstSeen(server string, presented ssh.PublicKey) ([]ssh.Pu
 	return []ssh.PublicKey{presented}, nil
 }
 
-// read returns the server's keys and the whole file. A line that cannot be read is an
-// error only when it is the server's: it may have said that a key is not to be trusted.
+// read returns the server's keys and the whole file. A line that cannot be read, or has a
+// marker such as @revoked, is an error only when it is the server's: it says that a key is
+// not to be trusted, or may have said so.
 func (k *KnownHosts) read(server string) ([]ssh.PublicKey, string, error) {
 	path := filepath.Join(k.dir, knownHostsFile)
 	content, err := os.ReadFile(path)
@@ -81,13 +82,17 @@ func (k *KnownHosts) read(server string) ([]ssh.PublicKey, string, error) {
 	}
 	var keys []ssh.PublicKey
 	for text := range strings.Lines(string(content)) {
-		name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-		if name != server {
+		fields := strings.Fields(text)
+		marked := len(fields) > 0 && strings.HasPrefix(fields[0], "@")
+		if marked {
+			fields = fields[1:]
+		}
+		if len(fields) == 0 || !isNamed(server, fields[0]) {
 			continue
 		}
-		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(rest))
-		if err != nil {
-			return nil, "", fmt.Errorf("%s holds a line for %s that cannot be read", path, server)
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(strings.Join(fields[1:], " ")))
+		if err != nil || marked {
+			return nil, "", fmt.Errorf("%s holds a line for %s that cannot be read or has a marker: delete it, or write the server and the key to trust", path, server)
 		}
 		keys = append(keys, key)
 	}

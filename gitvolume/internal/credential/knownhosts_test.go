@@ -110,3 +110,49 @@ func TestKnownHostsWithoutAFinalNewline(t *testing.T) {
 		}
 	}
 }
+
+// TestKnownHostsByHand: a line in any form of OpenSSH's is the server's; the first key seen
+// must not be trusted beside it.
+func TestKnownHostsByHand(t *testing.T) {
+	key, other := gittest.NewKey(t, "ed25519"), gittest.NewKey(t, "ed25519")
+	const server = "[git.example.org]:2222"
+	for name, row := range map[string]struct {
+		line           string
+		trusted, fails bool
+	}{
+		"plain":                     {server + " " + key.Authorized, true, false},
+		"a tab":                     {server + "\t" + key.Authorized, true, false},
+		"blanks before it":          {"  " + server + "  " + key.Authorized, true, false},
+		"with its address":          {"192.0.2.1," + server + " " + key.Authorized, true, false},
+		"hashed":                    {hashed(t, server+" "+key.Authorized), true, false},
+		"a pattern":                 {"[*.Example.org]:2222 " + key.Authorized, true, false},
+		"a pattern that excepts it": {"[*.example.org]:*,!" + server + " " + key.Authorized, false, false},
+		"another port":              {"[git.example.org]:22 " + key.Authorized, false, false},
+		"another host, hashed":      {hashed(t, "git.example.org "+key.Authorized), false, false},
+		"revoked":                   {"@revoked " + server + " " + key.Authorized, false, true},
+		"revoked everywhere":        {"@revoked * " + key.Authorized, false, true},
+		"an authority":              {"@cert-authority [*.example.org]:2222 " + key.Authorized, false, true},
+		"another's, revoked":        {"@revoked example.net " + key.Authorized, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hosts := openHosts(t)
+			if err := hosts.write(row.line); err != nil {
+				t.Fatal(err)
+			}
+			keys, err := hosts.firstSeen(server, other.Public)
+			want := other.Public
+			if row.trusted {
+				want = key.Public
+			}
+			if row.fails {
+				if err == nil || len(keys) > 0 {
+					t.Errorf("trusted is %v", keys)
+				}
+				return
+			}
+			if err != nil || len(keys) != 1 || string(keys[0].Marshal()) != string(want.Marshal()) {
+				t.Errorf("trusted is %v, %v", keys, err)
+			}
+		})
+	}
+}

@@ -15,6 +15,14 @@ func (s *Session) Refused() bool {
 	return s.refused || s.login != nil && !s.login.signed
 }
 
+// Proven tells whether the server of the last connection of ssh proved who it is and was
+// then given a signature.
+func (s *Session) Proven() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.login != nil && s.login.signed
+}
+
 // Explanation is what the session knows about why a command failed, for the error's
 // text, beyond the words of git and ssh; empty if it knows nothing. It counts only if the
 // command failed.

@@ -124,8 +124,13 @@ func TestParseRefuses(t *testing.T) {
 		{"a cut key", map[string]string{"ssh-privatekey": key.PEM[:120] + "\n-----END OPENSSH PRIVATE KEY-----\n"}, "private key"},
 		{"damaged", map[string]string{"ssh-privatekey": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret-x")}))}, "damaged"},
 		{"a certificate", map[string]string{"ssh-privatekey": certificate(t)}, "no private key"},
+		{"SEC 1 of a curve that SSH does not know", map[string]string{"ssh-privatekey": ofP224(t, "EC PRIVATE KEY")}, "curve"},
+		{"PKCS#8 of a curve that SSH does not know", map[string]string{"ssh-privatekey": ofP224(t, "PRIVATE KEY")}, "curve"},
 		{"no CA", map[string]string{"token": "secret-x", "ca.crt": "x"}, "ca.crt: it holds no certificate"},
 		{"a CA's key", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + key.PEM}, "private key"},
+		{"a CA's key that is cut off", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + key.PEM[:120]}, "private key"},
+		{"a second CA that is cut off", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + certificate(t)[:120]}, "cut off"},
+		{"a key among the known hosts", map[string]string{"token": "secret-x", "known_hosts": "h ssh-rsa x\n" + key.PEM}, "private key"},
 		{"a damaged CA", map[string]string{"token": "secret-x", "ca.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}))}, "cannot be read"},
 	} {
 		c, err := Parse(row.data)
@@ -139,8 +144,26 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// ofP224 is a key with which a credential could be neither shown nor named.
+func ofP224(t testing.TB, blockType string) string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if blockType == "EC PRIVATE KEY" {
+		der, err = x509.MarshalECPrivateKey(key)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: der}))
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(gittest.NewKey(f, "ed25519").PEM, "host ssh-ed25519 x", "-----BEGIN CERTIFICATE-----")
+	f.Add(ofP224(f, "PRIVATE KEY"), "", "")
 	f.Fuzz(func(t *testing.T, private, hosts, ca string) {
 		c, err := Parse(map[string]string{"ssh-privatekey": private, "known_hosts": hosts, "ca.crt": ca})
 		if err == nil && !c.Equal(c) {

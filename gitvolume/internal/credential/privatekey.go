@@ -21,6 +21,7 @@ var (
 	errPuTTY     = errors.New("it is a key of PuTTY; export it in OpenSSH's format")
 	errKeyType   = errors.New("its type is not served; want RSA, ECDSA or Ed25519")
 	errKey       = errors.New("the private key cannot be read: it is damaged or of an unknown kind")
+	errCurve     = errors.New("its curve is none that SSH knows; want P-256, P-384 or P-521")
 	errShortRSA  = errors.New("the RSA key has fewer than 1024 bits, which OpenSSH does not take")
 )
 
@@ -56,6 +57,10 @@ func parsePrivateKey(text string) (crypto.Signer, error) {
 		}
 		return key, nil
 	case *ecdsa.PrivateKey:
+		// Of other curves SSH has no public key, by which a credential is known.
+		if _, err := ssh.NewPublicKey(key.Public()); err != nil {
+			return nil, errCurve
+		}
 		return key, nil
 	case ed25519.PrivateKey:
 		return key, nil

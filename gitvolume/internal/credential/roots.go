@@ -8,21 +8,33 @@ import (
 	"strings"
 )
 
+// errPrivateKey is of a key in a value that is public, and as such is written to a file.
+var errPrivateKey = errors.New("it holds a private key, which does not belong there")
+
+// privateKeyMark is in the first line of every private key that is text.
+const privateKeyMark = "PRIVATE KEY-----"
+
 // checkCA wants at least one certificate and nothing that is none: a TLS library would
-// ignore it, and the connection would fail without saying why.
+// ignore it, and the connection would fail without saying why; and a private key, even a
+// damaged one, would be written to a file.
 func checkCA(text string) error {
 	rest := []byte(normalized(text))
 	for count := 0; ; count++ {
 		var block *pem.Block
 		if block, rest = pem.Decode(rest); block == nil {
-			if count == 0 {
+			switch {
+			case strings.Contains(text, privateKeyMark):
+				return errPrivateKey
+			case count == 0:
 				return errors.New("it holds no certificate (BEGIN CERTIFICATE)")
+			case strings.Count(text, "-----BEGIN ") > count:
+				return errors.New("it holds something that is cut off or damaged")
 			}
 			return nil
 		}
 		switch {
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			return errors.New("it holds a private key, which does not belong there")
+			return errPrivateKey
 		case block.Type != "CERTIFICATE":
 			return errors.New("it holds something else than certificates")
 		}

@@ -14,6 +14,7 @@ const (
 	maxDifferences = 4 << 20
 	maxPathBytes   = 128 << 20 // Of all paths found together.
 	maxDirectories = 1 << 20   // Pairs of directories that are read.
+	maxHeld        = 512 << 20 // Memory of the directories on the way to a path, in bytes.
 )
 
 // Side is what one tree has at a path; the zero Side is nothing. It is never a
@@ -34,8 +35,8 @@ type Difference struct {
 // directories are not read. The zero id is the empty tree. More than can be held in memory
 // is ErrTooLarge.
 func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
-	d := differ{repository: r, bounds: bounds{maxDifferences, maxPathBytes, maxDirectories}}
-	if err := d.trees("", from, to, 0); err != nil {
+	d := differ{repository: r, bounds: bounds{maxDifferences, maxPathBytes, maxDirectories, maxHeld}}
+	if err := d.trees(from, to, 0); err != nil {
 		return nil, fmt.Errorf("compare the trees %s and %s: %w", from, to, err)
 	}
 	slices.SortStableFunc(d.found, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
@@ -46,16 +47,18 @@ func (r *Repository) Diff(from, to object.ID) ([]Difference, error) {
 type differ struct {
 	repository *Repository
 	found      []Difference
-	bytes      int // Of the paths found.
-	read       int // Directories read.
+	path       []byte // Of what is looked at. One for all: a name may have any length.
+	bytes      int    // Of the paths found.
+	read       int    // Directories read.
+	held       int    // Bytes of those that are looked into.
 	bounds     bounds
 }
 
-// bounds are the most that a differ finds and reads.
-type bounds struct{ found, bytes, read int }
+// bounds are the most that a differ finds, reads and holds.
+type bounds struct{ found, bytes, read, held int }
 
-// trees compares two directories at the same path.
-func (d *differ) trees(prefix string, from, to object.ID, depth int) error {
+// trees compares two directories at the path.
+func (d *differ) trees(from, to object.ID, depth int) error {
 	if from == to {
 		return nil
 	}
@@ -70,11 +73,16 @@ func (d *differ) trees(prefix string, from, to object.ID, depth int) error {
 	if err != nil {
 		return err
 	}
-	return matchNodes(before, after, func(a, b *node) error { return d.nodes(prefix, a, b, depth) })
+	held := memoryOf(before) + memoryOf(after)
+	defer func() { d.held -= held }()
+	if d.held += held; d.held > d.bounds.held {
+		return fmt.Errorf("look into %d directories below each other, of %d bytes: %w", depth+1, d.held, ErrTooLarge)
+	}
+	return matchNodes(before, after, func(a, b *node) error { return d.nodes(a, b, depth) })
 }
 
 // nodes compares what two directories have at one name, either of which may be nil.
-func (d *differ) nodes(prefix string, a, b *node, depth int) error {
+func (d *differ) nodes(a, b *node, depth int) error {
 	name := ""
 	var from, to Side
 	var below, belowTo object.ID
@@ -93,15 +101,23 @@ func (d *differ) nodes(prefix string, a, b *node, depth int) error {
 			*side.side = Side{Mode: entry.Mode, ID: entry.ID}
 		}
 	}
-	path := prefix + name
+	above := len(d.path)
+	defer func() { d.path = d.path[:above] }()
+	d.path = append(d.path, name...)
 	if from != to {
-		d.bytes += len(path)
+		d.bytes += len(d.path)
 		if len(d.found) >= d.bounds.found || d.bytes > d.bounds.bytes {
 			return fmt.Errorf("list %d differences, with paths of %d bytes: %w", len(d.found)+1, d.bytes, ErrTooLarge)
 		}
-		d.found = append(d.found, Difference{Path: path, From: from, To: to})
+		d.found = append(d.found, Difference{Path: string(d.path), From: from, To: to})
 	}
-	return d.trees(path+"/", below, belowTo, depth+1)
+	if below == belowTo {
+		return nil
+	}
+	if d.path = append(d.path, '/'); len(d.path) > d.bounds.bytes {
+		return fmt.Errorf("compare directories with a path of %d bytes: %w", len(d.path), ErrTooLarge)
+	}
+	return d.trees(below, belowTo, depth+1)
 }
 
 // matchNodes calls with the entries of two directories, name by name. Of a name that

@@ -1,9 +1,11 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -81,13 +83,14 @@ func TestDiffBomb(t *testing.T) {
 			tree = must(r.putTree(nodes))
 		}
 		for what, most := range map[string]bounds{
-			"paths": {1000, 1 << 40, 1 << 40}, "directories": {1 << 40, 1 << 40, 1000}, "bytes": {1 << 40, 1000, 1 << 40},
+			"paths": {1000, 1 << 40, 1 << 40, 1 << 40}, "directories": {1 << 40, 1 << 40, 1000, 1 << 40},
+			"bytes": {1 << 40, 1000, 1 << 40, 1 << 40}, "held": {1 << 40, 1 << 40, 1 << 40, 20 << 10},
 		} {
-			if leaf == nil && what != "directories" {
+			if leaf == nil && (what == "paths" || what == "bytes") {
 				continue // It has no path at all.
 			}
 			d := differ{repository: r, bounds: most}
-			if err := d.trees("", object.ID{}, tree, 0); !errors.Is(err, ErrTooLarge) || len(d.found) > 1000 || d.read > 2000 {
+			if err := d.trees(object.ID{}, tree, 0); !errors.Is(err, ErrTooLarge) || len(d.found) > 1000 || d.read > 2000 {
 				t.Errorf("%s, %s: %d differences, %v", name, what, len(d.found), err)
 			}
 		}
@@ -121,5 +124,35 @@ func TestDiffLongPaths(t *testing.T) {
 	}
 	if got, err := r.Diff(object.ID{}, tree); !errors.Is(err, ErrTooLarge) || got != nil {
 		t.Errorf("%d differences, %v", len(got), err)
+	}
+}
+
+// TestDiffLongNames compares trees below each other of which each has a long name: the
+// path must not be in memory once for each of them.
+func TestDiffLongNames(t *testing.T) {
+	r, _ := newRepository(t)
+	tree := must(r.putTree([]node{newNode("f", object.Regular, must(r.Blob(nil)))}))
+	for i := range 64 {
+		tree = must(r.putTree([]node{newNode(strings.Repeat("n", 64<<10)+fmt.Sprint(i), object.Directory, tree)}))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := r.Diff(object.ID{}, tree)
+	runtime.ReadMemStats(&after)
+	// The objects themselves, a few times.
+	if took := after.TotalAlloc - before.TotalAlloc; err != nil || len(got) != 1 || took > 100<<20 {
+		t.Errorf("%d differences, %v, for %d bytes", len(got), err, took)
+	}
+}
+
+// TestManyEntries reads a tree of which the memory would be many times its size.
+func TestManyEntries(t *testing.T) {
+	const most = 100
+	one := append([]byte("0 a\x00"), make([]byte, object.IDSize)...)
+	if nodes, err := parseEntries(bytes.Repeat(one, most), most); err != nil || len(nodes) != most {
+		t.Errorf("%d entries, %v", len(nodes), err)
+	}
+	if nodes, err := parseEntries(bytes.Repeat(one, most+1), most); !errors.Is(err, ErrTooLarge) || nodes != nil {
+		t.Errorf("%d entries, %v", len(nodes), err)
 	}
 }

@@ -156,6 +156,10 @@ func (r *Repository) records(tip object.ID) (map[string]object.ID, error) {
 		if !entry.Mode.IsFile() || !strings.HasPrefix(entry.Name, recordPrefix) {
 			return nil, fmt.Errorf("it holds %.100q, which is no record: %w", entry.Name, ErrRecord)
 		}
+		if _, twice := blobs[entry.Name]; twice {
+			// No tree can be made of it that servers which check take.
+			return nil, fmt.Errorf("it holds %.100q twice: %w", entry.Name, ErrRecord)
+		}
 		blobs[entry.Name] = entry.ID
 	}
 	return blobs, nil

@@ -143,6 +143,10 @@ func TestRecordUnusable(t *testing.T) {
 	named := func(content string) object.ID {
 		return tree(Change{Path: "refs%2Fheads%2Fmain", Mode: object.Regular, Blob: blob(content)})
 	}
+	twice := func(name string) object.ID {
+		one := newNode(name, object.Regular, blob("git-csi-metadata 1\n"))
+		return commit(t, r, must(r.putTree([]node{one, one})))
+	}
 	missing := must(object.Parse(strings.Repeat("12", 20)))
 	for name, row := range map[string]struct {
 		tip  object.ID
@@ -155,6 +159,8 @@ func TestRecordUnusable(t *testing.T) {
 		"another project's commit":   {tree(Change{Path: "README.md", Mode: object.Regular, Blob: blob("# hello\n")}), ErrRecord, false},
 		"directories for branches":   {tree(Change{Path: "refs%2Fheads%2Fx/main", Mode: object.Regular, Blob: blob("x")}), ErrRecord, false},
 		"a link for a record":        {tree(Change{Path: "refs%2Fheads%2Fmain", Mode: object.Symlink, Blob: blob("/etc/passwd")}), ErrRecord, false},
+		"one record twice":           {twice("refs%2Fheads%2Fmain"), ErrRecord, false},
+		"another's record twice":     {twice("refs%2Fheads%2Fx"), ErrRecord, false},
 		"an empty record":            {named(""), ErrRecord, true},
 		"a broken record":            {named("git-csi-metadata 1\nfile 0600\n"), ErrRecord, true},
 		"conflict markers":           {named("<<<<<<< ours\n"), ErrRecord, true},

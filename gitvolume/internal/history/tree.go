@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unsafe"
 
 	git "github.com/libgit2/git2go/v34"
 
@@ -14,8 +15,9 @@ import (
 // Bounds of what is read into memory, far above what is of use and far below what
 // exhausts a node: a tree of that size has millions of entries in one directory.
 const (
-	maxTree  = 256 << 20
-	maxDepth = 2048 // Directories below each other; a path of the kernel has no more.
+	maxTree    = 256 << 20
+	maxEntries = 4 << 20 // In one tree: an entry takes far more memory than bytes of it.
+	maxDepth   = 2048    // Directories below each other; a path of the kernel has no more.
 )
 
 // Entry is one name in a directory. Its Mode is one that git writes today; its Name is
@@ -119,7 +121,10 @@ func (r *Repository) nodes(tree object.ID) ([]node, error) {
 
 // parseTree reads a tree's entries, which stay in the bytes given. Names are taken as
 // they are, in the order they are in: only what has no meaning is an error.
-func parseTree(content []byte) ([]node, error) {
+func parseTree(content []byte) ([]node, error) { return parseEntries(content, maxEntries) }
+
+// parseEntries is parseTree for so many entries at most.
+func parseEntries(content []byte, most int) ([]node, error) {
 	// The shortest entry is a mode, a blank, one byte of name, NUL and the id.
 	nodes := make([]node, 0, min(len(content)/(object.IDSize+10), 1<<16))
 	names := string(content) // One copy for all names.
@@ -141,6 +146,9 @@ func parseTree(content []byte) ([]node, error) {
 		}
 		end += blank + 1
 		after := end + 1 + object.IDSize
+		if len(nodes) >= most {
+			return nil, fmt.Errorf("it has more than %d entries: %w", most, ErrTooLarge)
+		}
 		if after > len(rest) {
 			return nil, fmt.Errorf("the last entry is cut off: %w", ErrDamaged)
 		}
@@ -153,6 +161,15 @@ func parseTree(content []byte) ([]node, error) {
 		rest = rest[after:]
 	}
 	return nodes, nil
+}
+
+// memoryOf is about how many bytes the entries take in memory.
+func memoryOf(nodes []node) int {
+	size := len(nodes) * int(unsafe.Sizeof(node{}))
+	for _, n := range nodes {
+		size += len(n.raw) + len(n.name)
+	}
+	return size
 }
 
 // compareNodes is git's order of a tree: by bytes, a directory as if its name ended in

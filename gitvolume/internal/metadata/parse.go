@@ -33,7 +33,8 @@ func Parse(text []byte) (Record, error) {
 	if err := checkHeader(string(first)); err != nil {
 		return Record{}, fmt.Errorf("read line 1: %w", err)
 	}
-	lines := make([]line, 0, bytes.Count(rest, []byte{'\n'}))
+	// A text of nothing but line breaks must not reserve memory for each of them.
+	lines := make([]line, 0, min(bytes.Count(rest, []byte{'\n'}), 1<<16))
 	for number := 2; len(rest) > 0; number++ {
 		var one []byte
 		one, rest, _ = bytes.Cut(rest, []byte{'\n'})

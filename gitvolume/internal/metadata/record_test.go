@@ -117,6 +117,7 @@ func TestParseRefuses(t *testing.T) {
 		"a quote inside":       {line1("file 0600 - - \"a\"b\""), ErrBroken, "quote"},
 		"an escaped end":       {line1("file 0600 - - \"a\\\""), ErrBroken, "escape"},
 		"an unknown escape":    {line1("file 0600 - - \"\\n\""), ErrBroken, "escape"},
+		"too deep":             {line1("empty - - - \"" + strings.Repeat("a/", MaxNames) + "a\""), ErrBroken, "2048 names"},
 		"half an escape":       {line1("file 0600 - - \"\\x4\""), ErrBroken, "escape"},
 		"a signed escape":      {line1("file 0600 - - \"\\x+4\""), ErrBroken, "escape"},
 		"an empty path":        {line1("file 0600 - - \"\""), ErrBroken, "component"},

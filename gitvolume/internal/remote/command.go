@@ -40,8 +40,8 @@ type Settings struct {
 	Environment []string
 	// Memory bounds what one process of a run allocates, in bytes; 0 is 2 GiB.
 	Memory int64
-	// Stall ends a run whose connection carries no byte, and whose git says nothing of
-	// its progress, for so long; 0 is 60 s.
+	// Stall ends a run whose connection carries no byte, and whose git neither says
+	// anything of its progress nor works by itself, for so long; 0 is 60 s.
 	Stall time.Duration
 	// Grace is what a run has between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration

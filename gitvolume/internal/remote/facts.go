@@ -59,7 +59,7 @@ func (f facts) kind(remote *Remote, err error) (kind, cause error) {
 	case "http", "https":
 		return f.httpKind(remote.URL.Scheme)
 	case "ssh":
-		return f.sshKind(), nil
+		return f.sshKind(remote.Session), nil
 	case "git":
 		if f.received == 0 {
 			return ErrUnreachable, errWithoutWord
@@ -99,10 +99,14 @@ func (f facts) httpKind(scheme string) (kind, cause error) {
 // connection it is only known that there was one.
 func (f facts) spokeTLS() bool { return f.received > 0 || f.proxyStatus/100 == 2 }
 
-func (f facts) sshKind() error {
+func (f facts) sshKind(session Session) error {
+	prover, proves := session.(Prover)
 	switch {
 	case f.sshStatus == 255 && (f.received == 0 || f.received > longestHandshake || f.serverEnded):
 		return ErrUnreachable
+	case f.sshStatus == 255 && proves && prover.Proven():
+		// It signed, and that was not enough: the server wants more, or another account.
+		return ErrAuthentication
 	case f.sshStatus == 255:
 		// ssh gave up first, and not for the credential.
 		return ErrIdentity

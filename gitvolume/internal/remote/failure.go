@@ -53,6 +53,8 @@ type Failure struct {
 	HTTPStatus int
 	// unsent tells that the remote was never connected to.
 	unsent bool
+	// received is how many bytes came from the remote.
+	received int64
 }
 
 // Error has all of it.

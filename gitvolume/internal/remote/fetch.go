@@ -65,7 +65,8 @@ func (c *Command) Fetch(ctx context.Context, request Request) (map[string]Fetche
 }
 
 // fetchExisting marks in fetched what the remote does not have and fetches the rest. When
-// the remote has all of it, the first failure stands.
+// the remote has all of it, the first failure stands, unless it may be that somebody made
+// one of the refs between the two looks.
 func (c *Command) fetchExisting(ctx context.Context, request Request, fetched map[string]Fetched, first error) error {
 	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress} {
 		if errors.Is(first, lasting) {
@@ -88,11 +89,7 @@ func (c *Command) fetchExisting(ctx context.Context, request Request, fetched ma
 		}
 	}
 	if len(exist) == len(request.Refs) {
-		var failure *Failure
-		if errors.As(first, &failure) && errors.Is(failure.Kind, ErrNoRepository) {
-			failure.Kind = ErrFailed // It is there, as was seen.
-		}
-		return first
+		return c.fetchAgain(ctx, request, first)
 	}
 	if len(exist) > 0 {
 		if err := c.fetch(ctx, request, exist); err != nil {
@@ -100,6 +97,26 @@ func (c *Command) fetchExisting(ctx context.Context, request Request, fetched ma
 		}
 	}
 	return c.fetchCommits(ctx, request, commits)
+}
+
+// mostOfALook is more than a remote sends of refs that are asked for by name, and less than
+// what is worth not to be brought twice.
+const mostOfALook = 1 << 20
+
+// fetchAgain fetches what the remote is now seen to have, if the first failure was before
+// anything of it was brought.
+func (c *Command) fetchAgain(ctx context.Context, request Request, first error) error {
+	var failure *Failure
+	if !errors.As(first, &failure) {
+		return first
+	}
+	if errors.Is(failure.Kind, ErrNoRepository) {
+		failure.Kind = ErrFailed // It is there, as was seen.
+	}
+	if !errors.Is(failure.Kind, ErrFailed) || failure.received > mostOfALook {
+		return first
+	}
+	return c.fetch(ctx, request, request.Refs)
 }
 
 // fetchCommits brings commits from a remote that gives none by its id alone: with all

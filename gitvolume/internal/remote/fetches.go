@@ -21,10 +21,12 @@ type Fetcher interface {
 	Fetch(ctx context.Context, request Request) (map[string]Fetched, error)
 }
 
-// Credential is as whom a fetch is done.
+// Credential is as whom a fetch is done, and whom it trusts.
 type Credential interface {
-	// Digest tells credentials apart without showing them.
-	Digest() [32]byte
+	// Identity tells credentials apart without showing them, with the host keys and the
+	// authorities that they trust: who trusts others must not be given what a fetch brought
+	// from a server that is none of his.
+	Identity() [32]byte
 	// Open serves the credential to one fetch, until close is called.
 	Open() (session Session, closing func(), err error)
 }
@@ -88,7 +90,7 @@ func (f *Fetches) Close() {
 // fetch is one that runs or waits for its turn.
 type fetch struct {
 	demand   Demand
-	digest   [32]byte
+	identity [32]byte
 	running  bool
 	done     chan struct{}
 	urgent   chan struct{} // Closed when somebody waits for it.
@@ -112,26 +114,22 @@ func (f *Fetches) FetchAnew(ctx context.Context, demand Demand) (map[string]Fetc
 
 // join finds a fetch that fits or begins one.
 func (f *Fetches) join(demand Demand, fits func(*fetch) bool) *fetch {
-	var digest [32]byte
+	var identity [32]byte
 	if demand.Credential != nil {
-		digest = demand.Credential.Digest()
+		identity = demand.Credential.Identity()
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	dir := demand.Request.Dir
 	for _, other := range f.queues[dir] {
-		if fits(other) && other.digest == digest && other.demand.covers(demand) {
-			if demand.Urgency == Foreground {
-				other.hurry()
-			}
+		if fits(other) && other.identity == identity && other.demand.covers(demand) {
+			f.hurry(demand, other)
 			return other
 		}
 	}
-	joined := &fetch{demand: demand, digest: digest, done: make(chan struct{}), urgent: make(chan struct{})}
-	if demand.Urgency == Foreground {
-		joined.hurry()
-	}
+	joined := &fetch{demand: demand, identity: identity, done: make(chan struct{}), urgent: make(chan struct{})}
 	f.queues[dir] = append(f.queues[dir], joined)
+	f.hurry(demand, joined)
 	if len(f.queues[dir]) == 1 && f.ctx.Err() == nil {
 		f.workers.Go(func() { f.serve(dir) })
 	}
@@ -143,7 +141,8 @@ func (d Demand) covers(other Demand) bool {
 	// Who may not reach every address must not be given what another's fetch brought
 	// from one of them.
 	if d.Request.Depth != other.Request.Depth || d.Request.Remote.URL != other.Request.Remote.URL ||
-		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) {
+		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) ||
+		d.Request.Remote.Limits != other.Request.Remote.Limits {
 		return false
 	}
 	for from, to := range other.Request.Refs {
@@ -154,7 +153,21 @@ func (d Demand) covers(other Demand) bool {
 	return true
 }
 
-// hurry has the fetch wait for no slot. Fetches.mu is held, or nobody else has it yet.
+// hurry has the fetch that a foreground demand waits for need no slot, and those before
+// it in the repository's queue neither, since it waits for them too. Fetches.mu is held.
+func (f *Fetches) hurry(demand Demand, last *fetch) {
+	if demand.Urgency != Foreground {
+		return
+	}
+	for _, waiting := range f.queues[demand.Request.Dir] {
+		waiting.hurry()
+		if waiting == last {
+			return
+		}
+	}
+}
+
+// hurry has the fetch wait for no slot. Fetches.mu is held.
 func (j *fetch) hurry() {
 	select {
 	case <-j.urgent:

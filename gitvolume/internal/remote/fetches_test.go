@@ -64,7 +64,7 @@ type fixed struct {
 	opened *int
 }
 
-func (f fixed) Digest() [32]byte { return [32]byte{f.number} }
+func (f fixed) Identity() [32]byte { return [32]byte{f.number} }
 func (f fixed) Open() (Session, func(), error) {
 	*f.opened++
 	return nil, func() { *f.opened-- }, nil
@@ -114,6 +114,8 @@ func TestWhoJoins(t *testing.T) {
 	with := func(number byte, d Demand) Demand { d.Credential = fixed{number, &opened}; return d }
 	strict := demand("r", Foreground, "a")
 	strict.Request.Remote.Permit = func(string, netip.AddrPort) error { return nil }
+	stricter := demand("r", Foreground, "a")
+	stricter.Request.Remote.Permit, stricter.Request.Remote.Limits = strict.Request.Remote.Permit, "no loopback"
 	shallow := demand("r", Foreground, "a")
 	shallow.Request.Depth = 1
 	for _, row := range []struct {
@@ -128,6 +130,8 @@ func TestWhoJoins(t *testing.T) {
 		{"another credential", with(1, demand("r", Foreground, "a")), with(2, demand("r", Foreground, "a")), false},
 		{"no credential", with(1, demand("r", Foreground, "a")), demand("r", Foreground, "a"), false},
 		{"another depth", demand("r", Foreground, "a"), shallow, false},
+		{"may reach less", strict, stricter, false},
+		{"may reach as much", stricter, stricter, true},
 		{"may not reach everything", demand("r", Foreground, "a"), strict, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -235,6 +239,27 @@ func TestTwoInTheBackground(t *testing.T) {
 		check(t, err)
 		release()
 		release()
+	})
+}
+
+// TestSomebodyWaitsBehindTheBackground: what a foreground fetch of a repository waits for
+// is hurried too, or all slots of slow remotes would hold up a pod that starts.
+func TestSomebodyWaitsBehindTheBackground(t *testing.T) {
+	coordinated(t, time.Minute, func(t *testing.T, f *Fetches, fetcher *slowly) {
+		var calls sync.WaitGroup
+		for i, dir := range []string{"slow", "slower", "r"} {
+			calls.Go(func() {
+				time.Sleep(time.Duration(i) * time.Second)
+				_, _ = f.Fetch(t.Context(), demand(dir, Background, "a"))
+			})
+		}
+		time.Sleep(3 * time.Second)
+		start := time.Now()
+		_, err := f.Fetch(t.Context(), demand("r", Foreground, "b"))
+		if took := time.Since(start); err != nil || took != 2*time.Minute {
+			t.Errorf("it took %s, %v; there were %q", took, err, fetcher.seen().begun)
+		}
+		calls.Wait()
 	})
 }
 

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -27,7 +28,8 @@ func (c *Command) GC(ctx context.Context, dir string) error {
 		config: [][2]string{{"gc.autoDetach", "false"}, {"gc.packRefs", "false"}, {"gc.writeCommitGraph", "false"}, {"repack.writeBitmaps", "false"}},
 	})
 	if err != nil {
-		return fmt.Errorf("collect garbage: %w", err)
+		// With a full disk, of all times, it must not leave a pack behind that nobody reads.
+		return fmt.Errorf("collect garbage: %w", errors.Join(err, removeTemporary(dir, 0, unfinishedPacks()...)))
 	}
 	return nil
 }

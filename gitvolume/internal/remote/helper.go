@@ -118,11 +118,10 @@ func runSSH(args []string) (int, error) {
 			_ = cmd.Process.Signal(s)
 		}
 	}()
-	status := 255
-	if err := cmd.Wait(); err == nil {
-		status = 0
-	} else if code := cmd.ProcessState.ExitCode(); code >= 0 {
-		status = code
+	_ = cmd.Wait() // The state tells how it ended.
+	if status := cmd.ProcessState.ExitCode(); status >= 0 {
+		return status, report(sshMessage, fmt.Sprint(status))
 	}
-	return status, report(sshMessage, fmt.Sprint(status))
+	// It was killed, and nothing is known of the connection.
+	return 255, nil
 }

@@ -42,13 +42,17 @@ func (h *httpStatus) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// read takes one line: "20:45:20.123 http.c:623   <= Recv header: HTTP/2 403".
+// read takes one line: "20:45:20.123 http.c:623   <= Recv header: HTTP/2 403". What a
+// server sends may have any of these words further on in the line.
 func (h *httpStatus) read(line []byte) {
-	if _, header, found := bytes.Cut(line, []byte("=> Send header: ")); found {
+	_, line, _ = bytes.Cut(line, []byte(" ")) // the time
+	_, line, _ = bytes.Cut(line, []byte(" ")) // the place in git's code
+	line = bytes.TrimLeft(line, " ")
+	if header, found := bytes.CutPrefix(line, []byte("=> Send header: ")); found {
 		h.link.alive()
 		h.sent(header)
 	}
-	if _, header, found := bytes.Cut(line, []byte("<= Recv header: ")); found {
+	if header, found := bytes.CutPrefix(line, []byte("<= Recv header: ")); found {
 		h.link.alive()
 		h.received(header)
 	}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,12 +135,18 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolve the remote's host: %w", err)
 	}
-	var failures error
+	return l.first(host, addresses, uint16(number))
+}
+
+// first connects to the first of the addresses that may be connected to and answers. It
+// is errNotPermitted if none of them may be; else what is wrong is that none answers.
+func (l *link) first(host string, addresses []netip.Addr, port uint16) (net.Conn, error) {
+	var refused, unreached error
 	for _, address := range addresses {
-		target := netip.AddrPortFrom(address.Unmap(), uint16(number))
+		target := netip.AddrPortFrom(address.Unmap(), port)
 		if l.permit != nil {
 			if err := l.permit(host, target); err != nil {
-				failures = errors.Join(failures, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
+				refused = errors.Join(refused, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
 				continue
 			}
 		}
@@ -148,9 +155,9 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		failures = errors.Join(failures, err)
+		unreached = errors.Join(unreached, err)
 	}
-	return nil, failures
+	return nil, cmp.Or(unreached, refused)
 }
 
 // splice carries bytes both ways until both sides have ended.
@@ -183,9 +190,13 @@ func (l *link) splice(client, server net.Conn, number int) {
 // than any request of HTTP.
 const farewell = 100
 
+// longestGreeting is what a client of ssh may say before there is anything to end, which
+// is as short as a goodbye (RFC 4253, 4.2). A handshake of TLS or ssh begins with more.
+const longestGreeting = 255
+
 // partedFirst tells whether a remote that ended was told to by the client's last words.
 func (l *link) partedFirst() bool {
-	return l.sent.Load() > 0 && l.last.Load() < farewell && l.answered.Load() < farewell
+	return l.sent.Load() > longestGreeting && l.last.Load() < farewell && l.answered.Load() < farewell
 }
 
 // carry copies until the source ends or either side fails.

@@ -129,7 +129,7 @@ func FuzzSOCKS(f *testing.F) {
 }
 
 func FuzzHTTPStatus(f *testing.F) {
-	f.Add([]byte("x => Send header: GET /\nx <= Recv header: HTTP/1.1 503 x\nx <= Recv header: Retry-After: 7\n"))
+	f.Add([]byte("t h.c:1  => Send header: GET /\nt h.c:1  <= Recv header: HTTP/1.1 503 x\nt h.c:1  <= Recv header: Retry-After: 7\n"))
 	f.Fuzz(func(t *testing.T, trace []byte) {
 		l := newLink(nil)
 		defer l.close()
@@ -139,6 +139,30 @@ func FuzzHTTPStatus(f *testing.F) {
 			t.Errorf("%+v", facts)
 		}
 	})
+}
+
+// TestHTTPStatusOfAServersWords: what a server has in a header, or in where it redirects
+// to, is no header of ours and no other answer.
+func TestHTTPStatusOfAServersWords(t *testing.T) {
+	const trace = "20:45:20.123456 http.c:623              => Send header: GET /r HTTP/1.1\n" +
+		"20:45:20.123456 http.c:623              <= Recv header: HTTP/1.1 401 Unauthorized\n"
+	for name, line := range map[string]string{
+		"a request":         "<= Recv header: X: => Send header: GET / HTTP/1.1",
+		"a proxy":           "<= Recv header: X: => Send header: CONNECT h:443 HTTP/1.1",
+		"another answer":    "<= Recv header: X: <= Recv header: HTTP/1.1 200 OK",
+		"of git's own type": "<= Recv header: X: <= Recv header: Content-Type: application/x-git-upload-pack-advertisement",
+		"a redirect":        "== Info: Issue another request to this URL: 'https://h/<= Recv header: HTTP/1.1 200",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLink(nil)
+			defer l.close()
+			_, err := (&httpStatus{link: l}).Write([]byte(trace + "20:45:20.123456 http.c:623              " + line + "\n"))
+			check(t, err)
+			if f := l.learned(); f.httpStatus != 401 || !f.requested || !f.asking || f.speaksGit {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
 }
 
 func TestLongLine(t *testing.T) {

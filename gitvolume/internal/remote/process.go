@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -95,12 +96,15 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 	return cmd, trace, nil
 }
 
-// watch ends the group when ctx does or nothing moves any more: first with SIGTERM, so
-// that git removes what it has begun, then with SIGKILL.
+// watch ends the group when ctx does or nothing moves any more, neither on the connection
+// nor in the group itself: first with SIGTERM, so that git removes what it has begun, then
+// with SIGKILL.
 func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) error {
-	ticker := time.NewTicker(min(time.Second, p.command.settings.Stall/10))
+	stall := p.command.settings.Stall
+	ticker := time.NewTicker(min(time.Second, stall/10))
 	defer ticker.Stop()
 	var reason error
+	own := busy{group: strconv.Itoa(group)}
 	for reason == nil {
 		select {
 		case <-over:
@@ -108,7 +112,13 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 		case <-ctx.Done():
 			reason = endReason(ctx)
 		case <-ticker.C:
-			if p.watched() && p.link.silence() >= p.command.settings.Stall {
+			if !p.watched() {
+				continue
+			}
+			if p.link.silence() >= stall/2 && own.goesOn() {
+				p.link.alive()
+			}
+			if p.link.silence() >= stall {
 				p.link.note(func(f *facts) { f.stalled = true })
 				reason = ErrStalled
 			}

@@ -26,6 +26,9 @@ func TestRecover(t *testing.T) {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(store.Dir, name)), 0o755))
 		check(t, os.WriteFile(filepath.Join(store.Dir, name), []byte("1 elsewhere"), 0o444))
 	}
+	for name, content := range map[string]string{"objects/pack/pack-x.keep": "fetch-pack 17 on node", "shallow_x8ka91": ""} {
+		check(t, os.WriteFile(filepath.Join(store.Dir, name), []byte(content), 0o600))
+	}
 	check(t, c.Recover(t.Context(), store.Dir))
 	if left := unfinished(t, store.Dir); len(left) > 0 {
 		t.Errorf("left over: %q", left)
@@ -58,7 +61,8 @@ func TestFailedFetchSparesOthers(t *testing.T) {
 	}()
 	<-begun
 	objects := filepath.Join(dir, "objects")
-	spared := []string{"pack/tmp_history_1", "pack/pack_git2_x", "ab/tmp_obj_x"}
+	check(t, os.WriteFile(filepath.Join(objects, "pack/pack-y.keep"), []byte("fetch-pack 17 on node"), 0o600))
+	spared := []string{"pack/tmp_history_1", "pack/pack_git2_x", "ab/tmp_obj_x", "pack/pack-x.keep"}
 	left := []string{"pack/tmp_pack_x", "pack/tmp_idx_x", "ab/tmp_obj_old"}
 	for _, name := range slices.Concat(spared, left) {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(objects, name)), 0o700))
@@ -74,7 +78,7 @@ func TestFailedFetchSparesOthers(t *testing.T) {
 			t.Errorf("what somebody else writes is gone: %v", err)
 		}
 	}
-	for _, name := range left {
+	for _, name := range append(left, "pack/pack-y.keep") {
 		if _, err := os.Stat(filepath.Join(objects, name)); err == nil {
 			t.Errorf("what nobody writes any more is still there: %s", name)
 		}
@@ -127,6 +131,17 @@ func TestGC(t *testing.T) {
 		t.Errorf("a ref is not loose: %v", err)
 	}
 	store.Git("fsck", "--strict")
+}
+
+// TestFailedGCLeavesNothing has a gc end in the middle of a pack.
+func TestFailedGCLeavesNothing(t *testing.T) {
+	store := gittest.NewBare(t)
+	c := newCommand(t, withGit(t, `cd "$GIT_DIR/objects/pack" && touch tmp_pack_x .tmp-1-pack-x.pack tmp_history_x; exit 128`))
+	wantError(t, c.GC(t.Context(), store.Dir), ErrFailed)
+	left := unfinished(t, store.Dir)
+	if len(left) != 1 || filepath.Base(left[0]) != "tmp_history_x" {
+		t.Errorf("left over: %q", left)
+	}
 }
 
 // TestFetchAndGCTakeTurns: what one of them left behind would else be taken for the

@@ -18,6 +18,9 @@ type Remote struct {
 	// the host it is asked before git runs, about all addresses that the name has here,
 	// and not about the one that the proxy then connects to.
 	Permit Permit
+	// Limits names what Permit refuses: two Permits that differ have different ones. A
+	// fetch is not shared beyond them.
+	Limits string
 }
 
 // Session is one use of a credential.
@@ -32,6 +35,13 @@ type Session interface {
 	// Refused tells whether the server was shown the credential and refused it, or
 	// asked for one and there is none.
 	Refused() bool
+}
+
+// Prover is a Session that knows whether a server has proved who it is.
+type Prover interface {
+	// Proven tells that the server of the last connection did, and was shown the
+	// credential for that.
+	Proven() bool
 }
 
 // Explainer is a Session that knows more of why a run failed than git says.

@@ -62,7 +62,7 @@ func (c *Command) do(ctx context.Context, r run) (ended, error) {
 	}
 	return e, fmt.Errorf("run git %s: %w", r.args[0], &Failure{
 		Kind: kind, Cause: cause, Words: e.words,
-		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus,
+		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus, received: e.facts.received,
 		unsent: e.facts.connected == 0 && !e.facts.proxied && r.remote != nil && r.remote.URL.Scheme != "file",
 	})
 }

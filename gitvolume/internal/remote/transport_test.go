@@ -20,11 +20,16 @@ func TestSSHRefuses(t *testing.T) {
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{key.Authorized}})
 	url := server.URL(b.Dir)
 	wrong := server.Name() + " " + other.Authorized
+	more := gittest.StartSSHD(t, gittest.SSHDOptions{
+		AuthorizedKeys: []string{key.Authorized},
+		Config:         []string{"PasswordAuthentication yes", "AuthenticationMethods publickey,password"},
+	})
 	for _, row := range []struct {
 		name   string
 		remote Remote
 		want   error
 	}{
+		{"the right key, which is not enough", lend(t, more.URL(b.Dir), map[string]string{"ssh-privatekey": key.PEM, "known_hosts": more.KnownHosts()}), ErrAuthentication},
 		{"the right key", lend(t, url, map[string]string{"ssh-privatekey": key.PEM, "known_hosts": server.KnownHosts()}), nil},
 		{"the first host key seen", lend(t, url, map[string]string{"ssh-privatekey": key.PEM}), nil},
 		{"another key", lend(t, url, map[string]string{"ssh-privatekey": other.PEM, "known_hosts": server.KnownHosts()}), ErrAuthentication},

@@ -12,8 +12,8 @@ import (
 )
 
 // removeUnfinished removes what a git that was ended in the middle of a fetch left in
-// the repository: the packs that it was receiving, and its locks of the refs, which no
-// later git would pass. The caller holds the repository, so that no other fetch or gc
+// the repository: the packs that it was receiving, what held those that it had received,
+// and its locks of the refs, which no later git would pass. The caller holds the repository, so that no other fetch or gc
 // works on it. What a volume writes meanwhile has other names, and neither it nor a
 // merge writes these refs. A merge does write loose objects, and only those that are too
 // old to be one's go.
@@ -22,7 +22,29 @@ func removeUnfinished(dir string, refs []string) error {
 	for _, ref := range refs {
 		err = errors.Join(err, removeFile(filepath.Join(dir, ref+".lock")))
 	}
-	return errors.Join(err, removeFile(filepath.Join(dir, "shallow.lock")))
+	return errors.Join(err, removeFile(filepath.Join(dir, "shallow.lock")), removeHeld(dir))
+}
+
+// fetchKeeps begins what a fetch writes into the .keep file of the pack that it received.
+const fetchKeeps = "fetch-pack "
+
+// removeHeld removes what holds a fetch's pack until its refs are written, and the list
+// of shallow commits that it made for that time. With such a .keep, which nothing of git
+// ever removes again, no gc could repack the pack or drop what is of no use in it.
+func removeHeld(dir string) error {
+	var failed error
+	held, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "objects/pack/*.keep"))
+	for _, file := range held {
+		content, err := os.ReadFile(file)
+		if err == nil && strings.HasPrefix(string(content), fetchKeeps) {
+			failed = errors.Join(failed, removeFile(file))
+		}
+	}
+	lists, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "shallow_*"))
+	for _, file := range lists {
+		failed = errors.Join(failed, removeFile(file))
+	}
+	return failed
 }
 
 // unfinishedPacks are the names of packs that git is writing: a fetch, which writes
@@ -67,7 +89,7 @@ func (c *Command) Recover(ctx context.Context, dir string) error {
 		return fmt.Errorf("recover the repository: %w", err)
 	}
 	defer unlock()
-	err = removeTemporary(dir, 0, append(unfinishedPacks(), unfinishedObject)...)
+	err = errors.Join(removeTemporary(dir, 0, append(unfinishedPacks(), unfinishedObject)...), removeHeld(dir))
 	for _, name := range []string{"HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new", "shallow.lock", "index.lock", "gc.pid", "gc.pid.lock"} {
 		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
 	}
