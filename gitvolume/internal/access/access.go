@@ -31,8 +31,9 @@ type Settings struct {
 	// fetched; 0: all.
 	Dir   string
 	Depth int
-	// Permit refuses addresses; nil permits all.
+	// Permit refuses addresses; nil permits all. Limits is another where it refuses others.
 	Permit remote.Permit
+	Limits string
 	// Serving says how a credential is lent; its URL is set here.
 	Serving credential.Serving
 	// Key makes digests of credentials that tell nobody else anything.
@@ -103,7 +104,7 @@ func (a *Access) fetch(ctx context.Context, refs map[string]string, urgency remo
 	fetched, err := by(ctx, remote.Demand{
 		Request: remote.Request{
 			Dir: a.settings.Dir, Depth: a.settings.Depth, Refs: refs,
-			Remote: remote.Remote{URL: a.settings.URL, Permit: a.settings.Permit},
+			Remote: remote.Remote{URL: a.settings.URL, Permit: a.settings.Permit, Limits: a.settings.Limits},
 		},
 		Credential: &lent{access: a, credential: c}, Urgency: urgency,
 	})
@@ -149,7 +150,7 @@ func (a *Access) with(do func(r remote.Remote) error) error {
 		return fmt.Errorf("serve the credential: %w", err)
 	}
 	defer session.Close()
-	return do(remote.Remote{URL: a.settings.URL, Session: session, Permit: a.settings.Permit})
+	return do(remote.Remote{URL: a.settings.URL, Session: session, Permit: a.settings.Permit, Limits: a.settings.Limits})
 }
 
 // lent is a credential as a fetch wants it.
@@ -158,8 +159,8 @@ type lent struct {
 	credential *credential.Credential
 }
 
-// Digest implements remote.Credential.
-func (l *lent) Digest() [32]byte { return l.credential.Digest(l.access.settings.Key) }
+// Identity implements remote.Credential.
+func (l *lent) Identity() [32]byte { return l.credential.Identity(l.access.settings.Key) }
 
 // Open implements remote.Credential.
 func (l *lent) Open() (remote.Session, func(), error) {
