@@ -22,10 +22,15 @@ type Repository struct {
 }
 
 // Open opens the bare repository in the directory, whose owner has to be the process's
-// own user. The caller closes it.
+// own user. The caller closes it. One with other ids than those of SHA-1 is
+// ErrObjectFormat. Of one that is shallow all can be read that is there; what depends on
+// the commits that are not is ErrShallow.
 func Open(dir string) (*Repository, error) {
 	if err := settle(); err != nil {
 		return nil, err
+	}
+	if err := checkFormat(dir); err != nil {
+		return nil, fmt.Errorf("open the repository: %w", err)
 	}
 	r := &Repository{dir: dir, pending: newPending()}
 	r.chains = &chains{dir: r.packDir()}
