@@ -7,6 +7,7 @@ require liken.sh/csicommon v0.0.0
 require (
 	github.com/libgit2/git2go/v34 v34.0.0
 	github.com/moby/sys/mountinfo v0.7.3
+	github.com/pjbgf/sha1cd v0.7.0
 	github.com/rjeczalik/notify v0.9.3
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sys v0.50.0
