@@ -3,6 +3,7 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -107,10 +108,12 @@ func killAfter(t *testing.T, dir, large string, commits int, delay time.Duration
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for err := error(nil); err != io.EOF; {
-		if err = next(); err != nil && err != io.EOF {
-			t.Fatal(err)
-		}
+	err := next()
+	for err == nil {
+		err = next()
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Fatal(err)
 	}
 	if err := child.Wait(); err == nil || failed.Len() > 0 {
 		t.Fatalf("the child ended by itself: %v\n%s", err, failed.String())

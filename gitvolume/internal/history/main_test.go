@@ -1,6 +1,7 @@
 package history
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -18,6 +19,10 @@ const childLargeEnv = "HISTORY_TEST_COMMITS_LARGE"
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		panic(commitForEver(dir, os.Getenv(childLargeEnv) != ""))
+	}
+	// Most of the time of a random test goes to git; -rapid.checks asks for more of them.
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -74,7 +74,7 @@ func TestLongTreeDelta(t *testing.T) {
 	r, peer := newRepository(t)
 	blob := must(r.Blob([]byte("one")))
 	var nodes []node
-	for i := range 5000 {
+	for i := range 1500 {
 		nodes = append(nodes, newNode(fmt.Sprintf("%05d-%s", i, strings.Repeat("n", i%40)), object.Regular, blob))
 	}
 	tree := must(r.putTree(nodes))
@@ -82,7 +82,7 @@ func TestLongTreeDelta(t *testing.T) {
 	longest := 0
 	for n := range 2*maxDeltas + 3 {
 		next := slices.Clone(nodes)
-		next[n*40] = newNode(next[n*40].name, object.Executable, blob)
+		next[n*14] = newNode(next[n*14].name, object.Executable, blob)
 		tree, nodes = must(r.putTreeOver(next, tree, nodes)), next
 		want[tree] = string(treeContent(nodes))
 		longest = max(longest, r.pending.objects[tree].deltas)
