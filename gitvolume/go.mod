@@ -7,6 +7,7 @@ require liken.sh/csicommon v0.0.0
 require (
 	github.com/libgit2/git2go/v34 v34.0.0
 	github.com/moby/sys/mountinfo v0.7.3
+	github.com/pjbgf/sha1cd v0.7.0
 	github.com/rjeczalik/notify v0.9.3
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

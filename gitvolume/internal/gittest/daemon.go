@@ -1,7 +1,9 @@
 package gittest
 
 import (
+	"bytes"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -18,7 +20,8 @@ type Daemon struct {
 // StartDaemon serves every repository below root by git's own protocol.
 func StartDaemon(t testing.TB, root string) *Daemon {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "gitconfig")
+	dir := t.TempDir()
+	config, log := filepath.Join(dir, "gitconfig"), filepath.Join(dir, "log")
 	write(t, config, "")
 	// Not by "git daemon", which would be one more process to end.
 	programs, err := exec.Command("git", "--exec-path").Output()
@@ -30,31 +33,30 @@ func StartDaemon(t testing.TB, root string) *Daemon {
 		port := freePort(t, "127.0.0.1")
 		d := &Daemon{address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 		cmd := exec.Command(program, "--reuseaddr", "--listen=127.0.0.1", "--port="+strconv.Itoa(port),
-			"--export-all", "--base-path="+root, root)
+			"--verbose", "--log-destination=stderr", "--export-all", "--base-path="+root, root)
 		cmd.Env = Environment(config)
-		if err := cmd.Start(); err != nil {
+		output, err := os.Create(log)
+		if err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(ended) }()
-		if d.answers(ended) {
-			t.Cleanup(func() {
-				endTree(cmd.Process.Pid)
-				<-ended
-			})
+		cmd.Stderr = output
+		started := startServer(t, cmd)
+		_ = output.Close() // It is the program's.
+		if listens(log, started.ended) {
+			t.Cleanup(started.stop)
 			return d
 		}
-		endTree(cmd.Process.Pid)
-		<-ended
+		started.stop()
 	}
 	t.Fatal("git daemon does not start")
 	return nil
 }
 
-func (d *Daemon) answers(ended <-chan struct{}) bool {
+// listens waits until the daemon's log says that it listens; a connection would not tell
+// it from another test's that has taken the port.
+func listens(log string, ended <-chan struct{}) bool {
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
-		if conn, err := net.DialTimeout("tcp", d.address, time.Second); err == nil {
-			_ = conn.Close()
+		if content, err := os.ReadFile(log); err == nil && bytes.Contains(content, []byte("Ready to rumble")) {
 			return true
 		}
 		select {

@@ -166,15 +166,10 @@ func (s *SSHD) run(t testing.TB, program, config string) bool {
 	t.Helper()
 	cmd := exec.Command(program, "-D", "-f", config, "-E", s.log)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { _ = cmd.Wait(); close(ended) }()
+	started := startServer(t, cmd)
 	stop := func() {
-		endTree(cmd.Process.Pid)
+		started.stop()
 		endMarked(s.mark())
-		<-ended
 	}
 	for deadline := time.Now().Add(startTimeout); time.Now().Before(deadline); {
 		// A server of another test may have taken the port and greet instead.
@@ -183,7 +178,8 @@ func (s *SSHD) run(t testing.TB, program, config string) bool {
 			return true
 		}
 		select {
-		case <-ended:
+		case <-started.ended:
+			stop()
 			return false
 		case <-time.After(10 * time.Millisecond):
 		}

@@ -29,7 +29,8 @@ func (r *Repository) Content(blob object.ID) ([]byte, error) {
 
 // BlobFrom adds the content that the reader yields, which has to be exactly size bytes
 // (else ErrSize). A large one is not pending but durable at once, as a pack of its own,
-// and takes constant memory.
+// and takes constant memory. Content made to share its id with another is ErrContent, as
+// it is for Blob.
 func (r *Repository) BlobFrom(from io.Reader, size int64) (object.ID, error) {
 	if size < streamAt {
 		content := make([]byte, max(size, 0))

@@ -67,10 +67,13 @@ func checkModules(content []byte) error {
 }
 
 // checkModule refuses one value of a submodule. For git a value ends at a NUL.
-func checkModule(name, key, value string) error {
+func checkModule(in configSection, key, value string) error {
+	if in.of != "submodule" || !in.named {
+		return nil
+	}
 	value, _, _ = strings.Cut(value, "\x00")
-	if !safeModuleName(name) {
-		return fmt.Errorf("the name %q of a submodule", name)
+	if !safeModuleName(in.name) {
+		return fmt.Errorf("the name %q of a submodule", in.name)
 	}
 	bad := false
 	switch key {
@@ -82,7 +85,7 @@ func checkModule(name, key, value string) error {
 		bad = strings.HasPrefix(value, "!")
 	}
 	if bad {
-		return fmt.Errorf("the %s %q of the submodule %q", key, value, name)
+		return fmt.Errorf("the %s %q of the submodule %q", key, value, in.name)
 	}
 	return nil
 }

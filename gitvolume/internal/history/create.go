@@ -40,8 +40,12 @@ const leftAfter = 24 * time.Hour
 // Create makes the directory a bare repository, if it is none, with the store's own
 // configuration. It may be called again at any time, also after a crash half-way or
 // one that emptied the files it writes; what is in the repository stays. It removes
-// temporary files that a crash left a day ago or longer.
+// temporary files that a crash left a day ago or longer. A repository that is there and
+// has other ids than those of SHA-1 is ErrObjectFormat.
 func Create(dir string) error {
+	if err := checkFormat(dir); err != nil {
+		return fmt.Errorf("create the repository: %w", err)
+	}
 	for _, sub := range []string{"refs/heads", "refs/tags", "objects/info", "objects/pack"} {
 		if err := makeDirs(dir, sub); err != nil {
 			return fmt.Errorf("create the repository: %w", err)

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
 	"encoding/binary"
 	"errors"
@@ -9,11 +10,10 @@ import (
 	"io"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	git "github.com/libgit2/git2go/v34"
+	"golang.org/x/sys/unix"
 
 	"liken.sh/gitvolume/internal/object"
 )
@@ -36,50 +36,57 @@ const (
 // errChain says that a chain of deltas is longer than the bound.
 var errChain = errors.New("it is a delta of too many others")
 
-// chains tells what reading an object from the packs would take. It holds no files open.
+// chains tells where in the packs an object is, and what reading it would take. It keeps
+// the packs' indexes mapped and the packs it has read from open, until they are deleted
+// or it is closed: to open them for each object would take most of the time of a rebase.
 type chains struct {
 	dir   string // Of packs.
 	packs map[string]*packChains
-	read  time.Time // When the directory was last changed, as it was read.
+	read  unix.Timespec // When the directory was last changed, as it was read.
+	// changed is called when the packs were read anew.
+	changed func() error
 }
 
 // packChains is what is remembered of a pack.
 type packChains struct {
 	path    string
-	first   [256]bool       // Whether an id starts with this byte.
+	ids     idIndex
+	file    *os.File        // Nil until it was read from.
 	largest map[int64]int64 // By the offset of an entry, see largest.
 }
 
-// check refuses an object which takes that something above the limit is in memory.
-func (c *chains) check(id object.ID, limit uint64) error {
+// takes is how many bytes the largest thing has that is in memory to read an object from
+// a pack; packed tells whether one has it. Above the bound for any object, or with more
+// deltas than that, the error is ErrTooLarge.
+func (c *chains) takes(id object.ID, limit uint64) (size uint64, packed bool, err error) {
 	if err := c.update(); err != nil {
-		return err
+		return 0, false, err
 	}
 	limit = max(limit, maxBase)
-	for index, pack := range c.packs {
-		if !pack.first[id[0]] {
-			continue
-		}
-		// A pack that cannot be read is not the one that libgit2 reads from.
-		offset, ok := findInIndex(index, id)
+	for _, pack := range c.packs {
+		offset, ok := pack.ids.offset(id)
 		if !ok {
 			continue
 		}
-		size, err := pack.chain(index, offset)
-		if errors.Is(err, errChain) || err == nil && uint64(size) > limit {
-			return fmt.Errorf("read %s, which takes %d bytes: %w", id, size, ErrTooLarge)
+		// A pack that cannot be read is not the one that libgit2 reads from.
+		most, err := pack.chain(offset)
+		if errors.Is(err, errChain) || err == nil && uint64(most) > limit {
+			return 0, false, fmt.Errorf("read %s, which takes %d bytes: %w", id, most, ErrTooLarge)
+		}
+		if err == nil {
+			size, packed = max(size, uint64(most)), true
 		}
 	}
-	return nil
+	return size, packed, nil
 }
 
 // update takes up the packs that came and drops those that went.
 func (c *chains) update() error {
-	info, err := os.Stat(c.dir)
-	if err != nil {
+	var stat unix.Stat_t
+	if err := unix.Stat(c.dir, &stat); err != nil {
 		return fmt.Errorf("look at the packs: %w", err)
 	}
-	if c.packs != nil && info.ModTime().Equal(c.read) {
+	if c.packs != nil && stat.Mtim == c.read {
 		return nil
 	}
 	indexes, err := listSuffix(c.dir, ".idx")
@@ -87,48 +94,61 @@ func (c *chains) update() error {
 		return err
 	}
 	before := c.packs
-	c.packs, c.read = map[string]*packChains{}, info.ModTime()
+	c.packs, c.read = make(map[string]*packChains, len(indexes)), stat.Mtim
 	for _, index := range indexes {
-		if before[index] != nil {
-			c.packs[index] = before[index]
-		} else if pack := openChains(index); pack != nil {
-			c.packs[index] = pack
+		pack := before[index]
+		if pack == nil {
+			pack = &packChains{
+				path: strings.TrimSuffix(index, ".idx") + ".pack",
+				ids:  openIDs(index), largest: map[int64]int64{},
+			}
 		}
+		c.packs[index] = pack
+		delete(before, index)
 	}
-	return nil
+	for _, gone := range before {
+		gone.close()
+	}
+	return c.changed()
 }
 
-// openChains looks at a pack's index; nil if it cannot be read.
-func openChains(index string) *packChains {
-	file, err := os.Open(index)
+// close lets go of all packs; they are taken up again when they are asked for.
+func (c *chains) close() {
+	for _, pack := range c.packs {
+		pack.close()
+	}
+	c.packs = nil
+}
+
+func (p *packChains) close() {
+	p.ids.close()
+	if p.file != nil {
+		_ = p.file.Close() // It was only read.
+	}
+}
+
+// open opens the pack, if it is not.
+func (p *packChains) open() error {
+	if p.file != nil {
+		return nil
+	}
+	file, err := os.Open(p.path)
 	if err != nil {
-		return nil
+		return fmt.Errorf("open a pack: %w", err)
 	}
-	defer file.Close()
-	var fan [256 * 4]byte
-	if _, err := file.ReadAt(fan[:], int64(len(indexMagic))); err != nil {
-		return nil
-	}
-	pack := &packChains{path: strings.TrimSuffix(index, filepath.Ext(index)) + ".pack", largest: map[int64]int64{}}
-	last := uint32(0)
-	for i := range pack.first {
-		upTo := binary.BigEndian.Uint32(fan[4*i:])
-		pack.first[i], last = upTo != last, upTo
-	}
-	return pack
+	p.file = file
+	return nil
 }
 
 // chain is the size of the largest thing that is in memory to read the entry at an
 // offset: it, the deltas it is made of, what they lead through, and what they begin at.
-func (p *packChains) chain(index string, offset int64) (int64, error) {
+func (p *packChains) chain(offset int64) (int64, error) {
 	if known, ok := p.largest[offset]; ok {
 		return known, nil
 	}
-	file, err := os.Open(p.path)
-	if err != nil {
-		return 0, fmt.Errorf("open a pack: %w", err)
+	if err := p.open(); err != nil {
+		return 0, err
 	}
-	defer file.Close()
 	var way []entry
 	below := int64(0)
 	for at := offset; at > 0; {
@@ -137,7 +157,7 @@ func (p *packChains) chain(index string, offset int64) (int64, error) {
 			below = known
 			break
 		}
-		e, err := readEntry(file, at)
+		e, err := readEntry(p.file, at)
 		if err != nil {
 			return 0, err
 		}
@@ -146,7 +166,7 @@ func (p *packChains) chain(index string, offset int64) (int64, error) {
 		}
 		at = e.base
 		if e.byID {
-			at, _ = findInIndex(index, e.baseID)
+			at, _ = p.ids.offset(e.baseID)
 		}
 	}
 	if len(p.largest)+len(way) > cachedChains {
@@ -171,40 +191,52 @@ type entry struct {
 // readEntry reads how an entry begins.
 func readEntry(pack *os.File, at int64) (entry, error) {
 	e := entry{at: at}
-	from := bufio.NewReaderSize(io.NewSectionReader(pack, at, math.MaxInt64-at), 512)
-	kind, size, err := readEntryHeader(from)
+	var head [16]byte // More than a kind and a size have.
+	n, err := pack.ReadAt(head[:], at)
+	if n == 0 {
+		return e, fmt.Errorf("read an entry: %w", err)
+	}
+	begin := bytes.NewReader(head[:n])
+	kind, size, err := readEntryHeader(begin)
 	if err != nil {
 		return e, fmt.Errorf("read an entry: %w", err)
 	}
 	e.size = size
+	if kind != offsetDelta && kind != namedDelta {
+		return e, nil
+	}
+	return e, e.readDelta(pack, kind, at+int64(n-begin.Len()))
+}
+
+// readDelta reads what a delta is of, and the sizes that it tells, from where they begin.
+func (e *entry) readDelta(pack *os.File, kind git.ObjectType, at int64) error {
+	from := bufio.NewReaderSize(io.NewSectionReader(pack, at, math.MaxInt64-at), 512)
 	switch kind {
 	case offsetDelta:
 		back, err := readBack(from)
-		if err != nil || back <= 0 || back >= at {
-			return e, fmt.Errorf("read where a delta's base is: %w", errors.Join(ErrDamaged, err))
+		if err != nil || back <= 0 || back >= e.at {
+			return fmt.Errorf("read where a delta's base is: %w", errors.Join(ErrDamaged, err))
 		}
-		e.base = at - back
-	case namedDelta:
+		e.base = e.at - back
+	default:
 		e.byID = true
 		if _, err := io.ReadFull(from, e.baseID[:]); err != nil {
-			return e, fmt.Errorf("read what a delta's base is: %w", err)
+			return fmt.Errorf("read what a delta's base is: %w", err)
 		}
-	default:
-		return e, nil
 	}
 	inflate, err := zlib.NewReader(from)
 	if err != nil {
-		return e, fmt.Errorf("inflate a delta: %w", err)
+		return fmt.Errorf("inflate a delta: %w", err)
 	}
 	sizes := bufio.NewReaderSize(inflate, 16)
 	for range 2 { // Of the base, and of the result.
 		size, err := binary.ReadUvarint(sizes)
 		if err != nil {
-			return e, fmt.Errorf("read a delta: %w", err)
+			return fmt.Errorf("read a delta: %w", err)
 		}
 		e.size = max(e.size, int64(min(size, math.MaxInt64)))
 	}
-	return e, nil
+	return nil
 }
 
 // readBack reads how far before a delta its base is: seven bits a byte, the first ones

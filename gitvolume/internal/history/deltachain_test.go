@@ -30,7 +30,7 @@ func TestDeltaOfHuge(t *testing.T) {
 				if kind == namedDelta {
 					named = base[:]
 				} else {
-					named = backBytes(len(pack) - packHeader)
+					named = appendBack(nil, len(pack)-packHeader)
 				}
 				delta = append(delta, 4, 't', 'i', 'n', 'y')
 				pack = appendEntry(t, pack, kind, named, bytes.NewReader(delta), int64(len(delta)))
@@ -71,14 +71,4 @@ func appendEntry(t *testing.T, pack []byte, kind git.ObjectType, base []byte, fr
 		t.Fatal(err)
 	}
 	return b.Bytes()
-}
-
-// backBytes is how a pack tells how far before a delta its base is.
-func backBytes(back int) []byte {
-	bytes := []byte{byte(back & 0x7f)}
-	for back >>= 7; back > 0; back >>= 7 {
-		back--
-		bytes = append([]byte{byte(back&0x7f) | 0x80}, bytes...)
-	}
-	return bytes
 }

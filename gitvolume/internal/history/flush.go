@@ -39,8 +39,13 @@ func (r *Repository) added() error {
 	if r.flushed++; r.flushed >= reopenAfter {
 		return r.reopen()
 	}
+	return r.refresh()
+}
+
+// refresh has libgit2 look for packs that are new.
+func (r *Repository) refresh() error {
 	if err := r.odb.Refresh(); err != nil {
-		return fmt.Errorf("find the new pack: %w", err)
+		return fmt.Errorf("find the new packs: %w", err)
 	}
 	return nil
 }

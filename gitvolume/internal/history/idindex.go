@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"os"
 	"sort"
 
@@ -23,7 +24,7 @@ const (
 )
 
 // openIDs maps an index. One that cannot be read, as one emptied by a power cut, knows no
-// objects: they are written again.
+// objects.
 func openIDs(path string) idIndex {
 	file, err := os.Open(path)
 	if err != nil {
@@ -55,18 +56,31 @@ func (x idIndex) upTo(first int) int {
 	return int(binary.BigEndian.Uint32(x.mapped[indexFan+4*first:]))
 }
 
-// has tells whether the id is in the index.
-func (x idIndex) has(id object.ID) bool {
+// offset is where the id's object stands in the pack.
+func (x idIndex) offset(id object.ID) (offset int64, ok bool) {
 	if x.mapped == nil {
-		return false
+		return 0, false
 	}
-	low, high := x.upTo(int(id[0])-1), x.upTo(int(id[0]))
-	if low > high || high > x.upTo(255) {
-		return false
+	low, high, count := x.upTo(int(id[0])-1), x.upTo(int(id[0])), x.upTo(255)
+	if low > high || high > count {
+		return 0, false
 	}
 	at := func(i int) []byte { return x.mapped[indexIDs+(low+i)*object.IDSize:][:object.IDSize] }
 	i := sort.Search(high-low, func(i int) bool { return bytes.Compare(at(i), id[:]) >= 0 })
-	return i < high-low && bytes.Equal(at(i), id[:])
+	if i == high-low || !bytes.Equal(at(i), id[:]) {
+		return 0, false
+	}
+	small := binary.BigEndian.Uint32(x.mapped[indexIDs+count*(object.IDSize+4)+(low+i)*4:])
+	if small <= math.MaxInt32 {
+		return int64(small), true
+	}
+	// Those above 2 GiB stand behind, and this is the place of one.
+	large := indexIDs + count*perID + int(small&math.MaxInt32)*8
+	if large+8 > len(x.mapped) {
+		return 0, false
+	}
+	offset = int64(binary.BigEndian.Uint64(x.mapped[large:]))
+	return offset, offset > 0
 }
 
 func (x idIndex) close() {

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,13 +28,26 @@ func TestIDIndex(t *testing.T) {
 	for _, id := range ids {
 		other := id
 		other[object.IDSize-1] ^= 1
-		if !x.has(id) || x.has(other) {
-			t.Fatalf("%s is in it %t, %s %t", id, x.has(id), other, x.has(other))
+		if !has(x, id) || has(x, other) {
+			t.Fatalf("%s is in it %t, %s %t", id, has(x, id), other, has(x, other))
 		}
 	}
 	for _, edge := range []object.ID{{}, parse(t, strings.Repeat("f", 40))} {
-		if x.has(edge) {
+		if has(x, edge) {
 			t.Errorf("it has %s", edge)
+		}
+	}
+	// As one of a pack above 2 GiB would be, in which most offsets stand apart.
+	large := filepath.Join(t.TempDir(), "large.idx")
+	peer.run("index-pack", "--index-version=2,0x100", "-o", large, pack)
+	y := openIDs(large)
+	defer y.close()
+	for line := range strings.Lines(peer.feed(string(must(os.ReadFile(large))), "show-index")) {
+		fields := strings.Fields(line)
+		id := parse(t, fields[1])
+		small, ok := x.offset(id)
+		if same, also := y.offset(id); !ok || !also || fmt.Sprint(small) != fields[0] || same != small {
+			t.Fatalf("%s is at %d, %t, and %d, %t, want %s", id, small, ok, same, also, fields[0])
 		}
 	}
 	whole := must(os.ReadFile(index))
@@ -42,12 +56,17 @@ func TestIDIndex(t *testing.T) {
 	} {
 		overwrite(t, index, content)
 		damaged := openIDs(index)
-		if damaged.has(ids[0]) {
+		if has(damaged, ids[0]) {
 			t.Errorf("%s: it has an object", name)
 		}
 		damaged.close()
 	}
-	if openIDs(index + "x").has(ids[0]) {
+	if has(openIDs(index+"x"), ids[0]) {
 		t.Error("one that is not there has an object")
 	}
+}
+
+func has(x idIndex, id object.ID) bool {
+	_, ok := x.offset(id)
+	return ok
 }

@@ -3,7 +3,6 @@ package history
 import (
 	"bufio"
 	"compress/zlib"
-	"crypto/sha1"
 	"errors"
 	"fmt"
 	"io"
@@ -91,11 +90,8 @@ func (l *loose) content(id object.ID, limit uint64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w: %w", id, ErrDamaged, err)
 	}
-	sum := sha1.New()
-	sum.Write(fmt.Appendf(nil, "%s %d\x00", kindName(l.kind), len(content)))
-	sum.Write(content)
-	if int64(len(content)) != l.size || object.ID(sum.Sum(nil)) != id {
-		return nil, fmt.Errorf("read %s: it has other bytes: %w", id, ErrDamaged)
+	if int64(len(content)) != l.size {
+		return nil, fmt.Errorf("read %s: it is cut off or goes on: %w", id, ErrDamaged)
 	}
-	return content, nil
+	return content, verify(id, l.kind, content)
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -12,16 +13,30 @@ import (
 // is killed.
 const childEnv = "HISTORY_TEST_COMMITS_TO"
 
+// childLargeEnv has it commit large files with that, which take most of its time.
+const childLargeEnv = "HISTORY_TEST_COMMITS_LARGE"
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
-		panic(commitForEver(dir))
+		panic(commitForEver(dir, os.Getenv(childLargeEnv) != ""))
+	}
+	// Most of the time of a random test goes to git; -rapid.checks asks for more of them.
+	if err := flag.Set("rapid.checks", "40"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
 
-// commitForEver makes commits that each hold their own number, and tells of each on
-// its output when it is durable.
-func commitForEver(dir string) error {
+// What a child tells of a commit: that it is about to be made durable and named by the
+// ref, and that it is.
+const (
+	naming = "naming"
+	named  = "named"
+)
+
+// commitForEver makes commits that each hold their own number, and tells of each on its
+// output.
+func commitForEver(dir string, large bool) error {
 	if err := Create(dir); err != nil {
 		return err
 	}
@@ -35,14 +50,21 @@ func commitForEver(dir string) error {
 		tree = must(r.CommitTree(tip))
 	}
 	for n := 1; ; n++ {
-		blob := must(r.BlobFrom(noise(int64(n%3)*streamAt), int64(n%3)*streamAt))
+		size := int64(0)
+		if large {
+			size = int64(n%3) * streamAt
+		}
+		blob := must(r.BlobFrom(noise(size), size))
 		number := must(r.Blob(fmt.Append(nil, os.Getpid(), n)))
 		tree = must(r.Edit(tree, []Change{{"large", object.Regular, blob}, {fmt.Sprintf("d/%d/f", n%10), object.Regular, number}}))
 		next := must(r.Commit(Draft{Tree: tree, Author: someone(), Committer: someone(), Message: fmt.Sprint(n), Parents: parentsOf(tip)}))
+		if _, err := fmt.Fprintln(os.Stdout, naming, next); err != nil {
+			return err
+		}
 		if err := r.SetRef("refs/heads/main", next, tip); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(os.Stdout, next); err != nil {
+		if _, err := fmt.Fprintln(os.Stdout, named, next); err != nil {
 			return err
 		}
 		tip = next

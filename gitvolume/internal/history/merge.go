@@ -80,7 +80,16 @@ func (m *merging) tree(base, ours, theirs object.ID, depth int) (object.ID, erro
 	case len(merged) == 0:
 		return object.ID{}, nil
 	}
-	id, err := m.repository.putTree(merged)
+	return m.put(merged, ours, have)
+}
+
+// put writes what one of our directories has become.
+func (m *merging) put(merged []node, ours object.ID, have []node) (object.ID, error) {
+	if len(merged) > cachedNodes {
+		// It will be read again, and a delta that is pending cannot be.
+		return m.repository.putTree(merged)
+	}
+	id, err := m.repository.putTreeOver(merged, ours, have)
 	if err == nil {
 		m.trees.remember(id, merged)
 	}

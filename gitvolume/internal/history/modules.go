@@ -5,13 +5,18 @@ import "strings"
 // configParser reads a file in the format of git's configuration.
 type configParser struct {
 	rest string
-	name string // Of the submodule whose section it is in.
-	in   bool   // In a section of a submodule with a name.
+	in   configSection
 }
 
-// parseConfig calls with each value of a named submodule, in order, until there is an
-// error or a mistake in the file, which is none: git reads no further as well.
-func parseConfig(content []byte, call func(name, key, value string) error) error {
+// configSection is what a section is of, as the submodule of a name.
+type configSection struct {
+	of, name string
+	named    bool
+}
+
+// parseConfig calls with each value, in order, until there is an error or a mistake in
+// the file, which is none: git reads no further as well.
+func parseConfig(content []byte, call func(in configSection, key, value string) error) error {
 	p := configParser{rest: strings.ReplaceAll(strings.TrimPrefix(string(content), "\ufeff"), "\r\n", "\n")}
 	for {
 		p.rest = strings.TrimLeft(p.rest, " \t\n\r")
@@ -29,10 +34,8 @@ func parseConfig(content []byte, call func(name, key, value string) error) error
 			if !ok {
 				return nil
 			}
-			if p.in {
-				if err := call(p.name, key, value); err != nil {
-					return err
-				}
+			if err := call(p.in, key, value); err != nil {
+				return err
 			}
 		}
 	}
@@ -74,7 +77,7 @@ func (p *configParser) section() bool {
 	default:
 		return false
 	}
-	p.in, p.name = named && first == "submodule", name
+	p.in = configSection{of: first, name: name, named: named}
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	git "github.com/libgit2/git2go/v34"
 
@@ -19,8 +20,9 @@ import (
 const packHeader = 12
 
 // pending holds the objects that are not durable yet, as the pack they will be: each
-// is deflated once, when it is added, if at all, and never as a delta, since looking for
-// deltas costs more than they save before a repack looks for them anyway.
+// is deflated once, when it is added, if at all. Deltas are not looked for, which costs
+// more than they save before a repack looks for them anyway; see putTreeOver for those
+// that are known.
 type pending struct {
 	pack    []byte
 	objects map[object.ID]packed
@@ -42,6 +44,7 @@ type packed struct {
 	data   int    // Of the deflated bytes in the pack.
 	end    int    // Of the entry.
 	crc    uint32 // Over the entry, for the index.
+	deltas int    // How many deltas it is made of, itself one of them.
 }
 
 // newPending is an empty pack.
@@ -78,13 +81,26 @@ func (p *pending) Write(b []byte) (int, error) {
 
 // add appends the object.
 func (p *pending) add(id object.ID, kind git.ObjectType, content []byte) error {
-	added := packed{kind: kind, size: len(content), offset: len(p.pack)}
-	p.pack = appendEntryHeader(p.pack, kind, len(content))
-	added.data = len(p.pack)
 	writer := p.deflate
 	if kind == git.ObjectTree && len(content) >= storedTree {
 		writer = p.store
 	}
+	added := packed{kind: kind, size: len(content), offset: len(p.pack)}
+	p.pack = appendEntryHeader(p.pack, kind, len(content))
+	return p.complete(id, added, writer, content)
+}
+
+// addDelta appends an object of that size as a delta of a pending one.
+func (p *pending) addDelta(id object.ID, kind git.ObjectType, size int, base packed, delta []byte) error {
+	added := packed{kind: kind, size: size, offset: len(p.pack), deltas: base.deltas + 1}
+	p.pack = appendEntryHeader(p.pack, offsetDelta, len(delta))
+	p.pack = appendBack(p.pack, added.offset-base.offset)
+	return p.complete(id, added, p.deflate, delta)
+}
+
+// complete appends the content of an entry that was begun.
+func (p *pending) complete(id object.ID, added packed, writer *zlib.Writer, content []byte) error {
+	added.data = len(p.pack)
 	writer.Reset(p)
 	_, err := writer.Write(content)
 	if err == nil {
@@ -100,7 +116,7 @@ func (p *pending) add(id object.ID, kind git.ObjectType, content []byte) error {
 	return nil
 }
 
-// read inflates a pending object.
+// read inflates a pending object that is no delta.
 func (p *pending) read(e packed) ([]byte, error) {
 	inflate, err := zlib.NewReader(bytes.NewReader(p.pack[e.data:e.end]))
 	if err != nil {
@@ -136,4 +152,15 @@ func appendEntryHeader(pack []byte, kind git.ObjectType, size int) []byte {
 		b = byte(size & 0x7f)
 	}
 	return append(pack, b)
+}
+
+// appendBack appends how far before a delta its base is, as readBack reads it.
+func appendBack(pack []byte, back int) []byte {
+	reversed := []byte{byte(back & 0x7f)}
+	for back >>= 7; back > 0; back >>= 7 {
+		back--
+		reversed = append(reversed, byte(back&0x7f)|0x80)
+	}
+	slices.Reverse(reversed)
+	return append(pack, reversed...)
 }

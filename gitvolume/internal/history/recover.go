@@ -36,6 +36,9 @@ func Recover(dir string) (Recovered, error) {
 	if err := settle(); err != nil {
 		return Recovered{}, err
 	}
+	if err := checkFormat(dir); err != nil {
+		return Recovered{}, fmt.Errorf("recover the repository: %w", err)
+	}
 	r := recovery{dir: dir}
 	err := errors.Join(r.locks(), r.refs(), r.loose(), r.indexes())
 	if err != nil {

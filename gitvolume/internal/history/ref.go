@@ -3,7 +3,6 @@ package history
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,29 +124,6 @@ func (r *Repository) createRef(name string, to *git.Oid) error {
 		return r.createError(name, err)
 	}
 	made.Free()
-	return nil
-}
-
-// DeleteRef removes a ref if it names from now; else the error is ErrRefMoved, or
-// ErrNoRef.
-func (r *Repository) DeleteRef(name string, from object.ID) error {
-	err := r.unlocked(func() error {
-		ref, err := r.expect(name, from)
-		if err != nil {
-			return err
-		}
-		defer ref.Free()
-		return refError(ref.Delete())
-	})
-	if err == nil {
-		err = syncDir(r.existingDir(filepath.Dir(name)))
-		if errors.Is(err, fs.ErrNotExist) { // It went after it was found: what is above counts.
-			err = syncDir(r.existingDir(filepath.Dir(name)))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("delete the ref %q: %w", name, err)
-	}
 	return nil
 }
 

@@ -1,15 +1,22 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"liken.sh/gitvolume/internal/object"
 )
 
-// ErrUnrelated says that two commits have no history in common, or not the one asked for.
-var ErrUnrelated = errors.New("the commits are not related")
+var (
+	// ErrUnrelated says that two commits have no history in common, or not the one
+	// asked for.
+	ErrUnrelated = errors.New("the commits are not related")
+	// ErrShallow says that the answer lies in commits that a shallow fetch left out.
+	ErrShallow = errors.New("the history was fetched only in part")
+)
 
 // Contains tells whether the tip's history holds the commit, or is it.
 func (r *Repository) Contains(tip, commit object.ID) (bool, error) {
@@ -17,7 +24,11 @@ func (r *Repository) Contains(tip, commit object.ID) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("look for %s below %s: %w", commit, tip, err)
 	}
-	return w.seen[commit].sides&second != 0, nil
+	contains := w.seen[commit].sides&second != 0
+	if !contains && w.cut != nil {
+		return false, fmt.Errorf("look for %s below %s: %w", commit, tip, w.cut)
+	}
+	return contains, nil
 }
 
 // MergeBase is the best commit that both histories hold, or ErrUnrelated. Of several
@@ -43,7 +54,16 @@ func (r *Repository) MergeBase(a, b object.ID) (object.ID, error) {
 			return base, nil
 		}
 	}
-	return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, ErrUnrelated)
+	return object.ID{}, fmt.Errorf("find what %s and %s have in common: %w", a, b, cmp.Or(w.cut, ErrUnrelated))
+}
+
+// cutOff is the error of a commit's parent that is not there, as one that a shallow fetch
+// left out if that may be so.
+func (r *Repository) cutOff(err error) error {
+	if errors.Is(err, ErrMissing) && exists(filepath.Join(r.dir, "shallow")) {
+		return fmt.Errorf("%w: %w", ErrShallow, err)
+	}
+	return err
 }
 
 // Own is what a tip has on top of a base: its first parents down to the base, the
@@ -54,6 +74,9 @@ func (r *Repository) Own(base, tip object.ID) ([]object.ID, error) {
 	for at := tip; at != base; {
 		own = append(own, at)
 		parents, err := r.Parents(at)
+		if err != nil && len(own) > 1 {
+			err = r.cutOff(err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -22,13 +22,20 @@ type Repository struct {
 }
 
 // Open opens the bare repository in the directory, whose owner has to be the process's
-// own user. The caller closes it.
+// own user. The caller closes it. One with other ids than those of SHA-1 is
+// ErrObjectFormat. Of one that is shallow all can be read that is there; what depends on
+// the commits that are not is ErrShallow.
 func Open(dir string) (*Repository, error) {
 	if err := settle(); err != nil {
 		return nil, err
 	}
+	if err := checkFormat(dir); err != nil {
+		return nil, fmt.Errorf("open the repository: %w", err)
+	}
 	r := &Repository{dir: dir, pending: newPending()}
-	r.chains = &chains{dir: r.packDir()}
+	// libgit2 then knows every pack that is known here, so that it takes from a pack
+	// what is in one.
+	r.chains = &chains{dir: r.packDir(), changed: func() error { return r.refresh() }}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
@@ -56,6 +63,7 @@ func (r *Repository) Close() {
 	if r.git == nil {
 		return
 	}
+	r.chains.close()
 	r.odb.Free()
 	r.git.Free()
 	r.git = nil
@@ -70,6 +78,7 @@ func (r *Repository) reopen() error {
 	if err := fresh.open(); err != nil {
 		return err
 	}
+	r.chains.close()
 	r.odb.Free()
 	r.git.Free()
 	r.git, r.odb, r.flushed = fresh.git, fresh.odb, 0
@@ -94,18 +103,25 @@ func (r *Repository) put(kind git.ObjectType, content []byte) (object.ID, error)
 	// git refuses as well.
 	oid, err := r.odb.Hash(content, kind)
 	if err != nil {
-		return object.ID{}, fmt.Errorf("hash a %s: %w", kindName(kind), err)
+		return object.ID{}, fmt.Errorf("hash a %s: %w: %w", kindName(kind), ErrContent, err)
 	}
 	id := object.ID(*oid)
-	if _, ok := r.pending.objects[id]; ok {
-		return id, nil
-	}
-	if len(r.pending.pack)+len(content) > flushAt {
-		if err := r.Flush(); err != nil {
-			return object.ID{}, err
-		}
+	there, err := r.makeRoom(id, len(content))
+	if err != nil || there {
+		return id, err
 	}
 	return id, r.pending.add(id, kind, content)
+}
+
+// makeRoom makes room for an object that is to be pending, and tells whether it is.
+func (r *Repository) makeRoom(id object.ID, size int) (there bool, err error) {
+	if _, ok := r.pending.objects[id]; ok {
+		return true, nil
+	}
+	if len(r.pending.pack)+size > flushAt {
+		return false, r.Flush()
+	}
+	return false, nil
 }
 
 // get reads an object of a kind, of at most limit bytes. The bytes are the caller's.
@@ -119,9 +135,14 @@ func (r *Repository) get(id object.ID, kind git.ObjectType, limit uint64) ([]byt
 
 // getAny reads an object of whatever kind.
 func (r *Repository) getAny(id object.ID, limit uint64) ([]byte, git.ObjectType, error) {
-	if e, ok := r.pending.objects[id]; ok {
+	if e, ok := r.pending.objects[id]; ok && e.deltas == 0 {
 		content, err := r.pending.read(e)
 		return content, e.kind, err
+	} else if ok {
+		// libgit2 reads deltas.
+		if err := r.Flush(); err != nil {
+			return nil, e.kind, err
+		}
 	}
 	content, kind, err := r.getStored(id, limit)
 	if err == nil || errors.Is(err, ErrMissing) || errors.Is(err, ErrTooLarge) {
@@ -137,32 +158,37 @@ func (r *Repository) getAny(id object.ID, limit uint64) ([]byte, git.ObjectType,
 
 // getStored reads an object that is not pending.
 func (r *Repository) getStored(id object.ID, limit uint64) ([]byte, git.ObjectType, error) {
-	if file, err := r.openLoose(id); file != nil {
-		content, err := file.content(id, limit)
-		return content, file.kind, errors.Join(err, file.file.Close())
-	} else if err != nil {
+	takes, packed, err := r.chains.takes(id, limit)
+	if err != nil {
 		return nil, git.ObjectInvalid, err
 	}
+	if !packed {
+		if file, err := r.openLoose(id); file != nil {
+			content, err := file.content(id, limit)
+			return content, file.kind, errors.Join(err, file.file.Close())
+		} else if err != nil {
+			return nil, git.ObjectInvalid, err
+		}
+	}
 	oid := git.NewOidFromBytes(id[:])
-	size, kind, err := r.odb.ReadHeader(oid)
-	if err != nil {
-		return nil, kind, lookup(id, err)
-	}
-	if size > limit {
-		return nil, kind, fmt.Errorf("read %s of %d bytes, the limit is %d: %w", id, size, limit, ErrTooLarge)
-	}
-	if err := r.chains.check(id, limit); err != nil {
-		return nil, kind, err
+	if !packed || takes > limit {
+		size, kind, err := r.odb.ReadHeader(oid)
+		if err != nil {
+			return nil, kind, lookup(id, err)
+		}
+		if size > limit {
+			return nil, kind, fmt.Errorf("read %s of %d bytes, the limit is %d: %w", id, size, limit, ErrTooLarge)
+		}
 	}
 	stored, err := r.odb.Read(oid)
 	if err != nil {
-		return nil, kind, lookup(id, err)
+		return nil, git.ObjectInvalid, lookup(id, err)
 	}
 	content := make([]byte, stored.Len())
 	copy(content, stored.Data())
-	kind = stored.Type()
+	kind := stored.Type()
 	stored.Free()
-	return content, kind, nil
+	return content, kind, verify(id, kind, content)
 }
 
 // header is which kind of object the id is of, and its size.

@@ -19,15 +19,17 @@ const cacheSize = 32 << 20
 //   - no configuration of the machine or of a user is read, which could change what
 //     is written or where;
 //   - the cache of objects is small, since a node has many repositories and each
-//     object is rarely read twice.
+//     object is rarely read twice;
+//   - it does not verify objects against their id when it reads them: see verify, which
+//     does so.
 //
-// What is right by default stays: objects are verified against their id when read and
-// those they name have to exist when written, and a repository has to belong to the
-// process's own user, for which git2go has no switch.
+// What is right by default stays: objects that another names have to exist when it is
+// written, and a repository has to belong to the process's own user, for which git2go has
+// no switch.
 //
 //nolint:gochecknoglobals // The state is libgit2's, one per process; this is its mirror.
 var settle = sync.OnceValue(func() error {
-	errs := []error{git.EnableFsyncGitDir(true), git.SetCacheMaxSize(cacheSize)}
+	errs := []error{git.EnableFsyncGitDir(true), git.SetCacheMaxSize(cacheSize), git.EnableStrictHashVerification(false)}
 	for _, level := range []git.ConfigLevel{git.ConfigLevelProgramdata, git.ConfigLevelSystem, git.ConfigLevelXDG, git.ConfigLevelGlobal} {
 		errs = append(errs, git.SetSearchPath(level, ""))
 	}

@@ -195,16 +195,31 @@ func (n node) byteAt(i int) byte {
 
 // putTree writes a directory of these entries, which may be in any order and stay in it.
 func (r *Repository) putTree(nodes []node) (object.ID, error) {
-	if !slices.IsSortedFunc(nodes, compareNodes) {
-		nodes = slices.SortedFunc(slices.Values(nodes), compareNodes)
+	return r.put(git.ObjectTree, treeContent(inTreeOrder(nodes)))
+}
+
+// inTreeOrder are the entries in the order of a tree.
+func inTreeOrder(nodes []node) []node {
+	if slices.IsSortedFunc(nodes, compareNodes) {
+		return nodes
 	}
+	return slices.SortedFunc(slices.Values(nodes), compareNodes)
+}
+
+// treeContent is the content of a tree of these entries.
+func treeContent(nodes []node) []byte {
+	content := make([]byte, 0, rawSize(nodes))
+	for _, n := range nodes {
+		content = append(content, n.raw...)
+	}
+	return content
+}
+
+// rawSize is the size of a tree of these entries.
+func rawSize(nodes []node) int {
 	size := 0
 	for _, n := range nodes {
 		size += len(n.raw)
 	}
-	content := make([]byte, 0, size)
-	for _, n := range nodes {
-		content = append(content, n.raw...)
-	}
-	return r.put(git.ObjectTree, content)
+	return size
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"container/heap"
+	"errors"
 	"time"
 
 	"liken.sh/gitvolume/internal/object"
@@ -27,6 +28,7 @@ type walk struct {
 	next       queue
 	open       int         // How many in next are not below a common commit.
 	bases      []object.ID // Common commits; some may be below others.
+	cut        error       // ErrShallow, if the walk ended at commits that are not there.
 }
 
 // met is a commit that a walk has come to.
@@ -63,12 +65,29 @@ func (r *Repository) meet(a, b object.ID) (*walk, error) {
 			sides |= below
 		}
 		for _, parent := range at.parents {
-			if err := w.mark(parent, sides); err != nil {
+			if err := w.follow(parent, sides); err != nil {
 				return nil, err
 			}
 		}
 	}
 	return w, nil
+}
+
+// follow marks a parent. One that a shallow fetch left out ends the walk there, and may
+// have been what was looked for unless it is below a common commit.
+func (w *walk) follow(parent object.ID, sides side) error {
+	err := w.mark(parent, sides)
+	if err == nil {
+		return nil
+	}
+	cut := w.repository.cutOff(err)
+	if !errors.Is(cut, ErrShallow) {
+		return err
+	}
+	if sides&below == 0 {
+		w.cut = cut
+	}
+	return nil
 }
 
 // mark notes that a commit was come to from these sides, and has it walked from if
