@@ -7,6 +7,8 @@ type Level struct {
 	name   string
 	// scopes are the files that count here, the least first.
 	scopes []scope
+	// size is what Size tells.
+	size int
 	// ignored is what decided that the directory itself is ignored.
 	ignored Verdict
 }
@@ -34,14 +36,24 @@ func (l *Level) Enter(name string, own Patterns) *Level {
 		return below
 	}
 	below.scopes = make([]scope, 0, len(l.scopes)+1)
+	below.size = cap(below.scopes) * scopeBytes
 	for i := range l.scopes {
-		below.scopes = append(below.scopes, l.scopes[i].enter(name))
+		s := l.scopes[i].enter(name)
+		if !s.shares(&l.scopes[i]) {
+			below.size += s.size()
+		}
+		below.scopes = append(below.scopes, s)
 	}
 	if own.list != nil {
 		below.scopes = append(below.scopes, newScope(own.list, below))
 	}
 	return below
 }
+
+// Size is about how many bytes of memory the level takes beyond those above it, and beyond
+// the patterns of its own file. Each level below may take as much as the patterns that
+// are in force have parts, so whoever goes down a deep tree that others make needs a bound.
+func (l *Level) Size() int { return l.size }
 
 // Ignored is the verdict on the untracked entry name of the level's directory; name
 // is one component. A symbolic link is no directory, wherever it leads. The empty

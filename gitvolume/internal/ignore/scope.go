@@ -23,6 +23,12 @@ func (c candidate) atLast() bool { return c.next == len(c.steps)-1 }
 // leads tells whether the subdirectory name matches the next step of several.
 func (c candidate) leads(name string) bool { return !c.atLast() && c.step().matches(name) }
 
+// How many bytes of memory a scope and a candidate take.
+const (
+	scopeBytes     = 64
+	candidateBytes = 16
+)
+
 func newScope(l *list, base *Level) scope {
 	s := scope{list: l, base: base}
 	for _, r := range l.anchored {
@@ -56,6 +62,15 @@ func (s *scope) enter(name string) scope {
 		}
 	}
 	return sub
+}
+
+// shares tells whether the candidates are those of the scope above, and not copied.
+func (s *scope) shares(above *scope) bool {
+	return len(s.active) == len(above.active) && (len(s.active) == 0 || &s.active[0] == &above.active[0])
+}
+
+func (s *scope) size() int {
+	return (cap(s.active) + cap(s.here)) * candidateBytes
 }
 
 // add takes a candidate. One that came twice, because a step loops and the one before

@@ -14,8 +14,9 @@
 //     an older path, for ever.
 //   - A directory that cannot be read, or is gone meanwhile, ends the set-up of all
 //     watches that were still to come.
-//   - It keeps some 700 bytes for each name that a directory was moved away from, for
-//     good.
+//   - It keeps some 700 bytes for each name that a directory, with those below it, was
+//     moved away from, for good, and for some of those that are made and removed at
+//     once. A tree that had very many is not watched any more.
 //   - It needs time with the square of the number of directories when they are removed
 //     or their watches are, and a goroutine for each event that waits meanwhile.
 //

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"strings"
+	"time"
 
 	"github.com/rjeczalik/notify"
 	"golang.org/x/sys/unix"
@@ -21,8 +22,15 @@ func (w *Watch) note(event notify.EventInfo) {
 		// All that is known of it, here and in notify, goes by a name that is gone. Where
 		// it went, if that is in the tree, notify may keep telling it by the old name.
 		w.stale = true
+		w.names.learn(w.names.hash(path))
 		w.pending.addEverything()
 	case directory && sys.Mask&(unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_DELETE) != 0:
+		switch hash, now := w.names.hash(path), time.Now(); {
+		case sys.Mask&unix.IN_DELETE != 0:
+			w.names.forget(hash, now)
+		case sys.Mask&unix.IN_CREATE != 0:
+			w.names.make(hash, now)
+		}
 		w.pending.addSubtree(path)
 		w.addSettling(path)
 	default:

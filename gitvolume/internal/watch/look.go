@@ -44,7 +44,7 @@ func (w *Watch) Take() Hint {
 // TakeAll is Take for an owner that looks at everything of its own accord.
 func (w *Watch) TakeAll() Hint {
 	w.mu.Lock()
-	repair := (w.stale || w.missing > 0) && !w.tooMany
+	repair := (w.stale || w.missing > 0) && !w.tooMany && !w.worn
 	if repair && !w.renewable() {
 		w.stale, w.putOff = true, true
 		repair = false
@@ -71,6 +71,7 @@ func (w *Watch) take() Hint {
 	w.checkRoot()
 	h := w.pending.hint()
 	w.pending = pending{}
+	w.names.looks()
 	h.Gone, h.losses, h.misses = w.gone, w.losses, w.misses
 	return h
 }
@@ -86,21 +87,22 @@ func (w *Watch) checkRoot() {
 // the watches that the kernel holds, and says how many have none. After a hint to
 // look at everything these have to be all the directories of the tree.
 //
-// A tree of more than 16,384 directories is not watched, until it has fewer. What else
+// A tree of more than 16,384 directories is not watched, until it has fewer; nor is one any
+// more in which so many came and went that notify keeps 65,536 names of them. What else
 // Check finds it sees to: a directory whose watch came only after the look is
 // pending again, and when some have no watch, everything is, once the watches can be
 // set up anew. It waits a moment for notify where a watch is not there yet.
 func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 	bare := map[string]Inode{}
-	seen := 0
+	var seen []uint64
 	for path, inode := range dirs {
-		seen++
+		seen = append(seen, w.names.hash(path))
 		if !h.held.has(inode) {
 			bare[path] = inode
 		}
 	}
-	if h.Everything && w.resigns(seen) {
-		return seen
+	if w.resigns(h, seen) {
+		return len(seen)
 	}
 	late := w.settle(bare)
 
@@ -128,14 +130,20 @@ func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 	return missing
 }
 
-// resigns says whether a tree of so many directories is not watched at all.
-func (w *Watch) resigns(directories int) bool {
+// resigns says whether a tree of such directories, by their hashes, is not watched at all.
+func (w *Watch) resigns(h Hint, directories []uint64) bool {
 	w.mu.Lock()
-	before := w.tooMany
-	w.tooMany = directories > w.trees.most
-	after := w.tooMany
+	before := w.tooMany || w.worn
+	if h.Everything {
+		w.tooMany = len(directories) > w.trees.most
+	}
+	if !w.tooMany {
+		w.names.looked(directories)
+		w.worn = w.worn || h.Everything && w.names.tooMany()
+	}
+	after := h.Everything && (w.tooMany || w.worn)
 	if after {
-		w.missing = directories
+		w.missing = len(directories)
 	}
 	w.mu.Unlock()
 	if after && !before {

@@ -36,6 +36,8 @@ func (w *Watch) reason(now time.Time) string {
 	switch {
 	case w.tooMany:
 		return "the tree has too many directories to be watched"
+	case w.worn:
+		return "too many directories came and went: watching the tree would take too much memory"
 	case w.missing > 0:
 		return "directories are not watched: a limit of inotify is reached, or some cannot be read"
 	case w.putOff:

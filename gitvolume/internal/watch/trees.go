@@ -23,11 +23,12 @@ type Trees struct {
 	burst   burst
 	watches map[*Watch]struct{}
 	most    int // How many directories a tree may have.
+	names   int // By how many paths notify may know directories of one.
 }
 
 // New makes the Trees of this process. It watches nothing yet.
 func New() *Trees {
-	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}, most: mostDirectories}
+	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}, most: mostDirectories, names: mostNames}
 }
 
 // Start watches the tree below root, whose links are resolved once. It is no error
@@ -53,6 +54,7 @@ func (t *Trees) Start(root string) (*Watch, error) {
 		stop:        make(chan struct{}),
 		stopped:     make(chan struct{}),
 		unannounced: map[string]time.Time{},
+		names:       newNames(t.names),
 	}
 	w.pending.addEverything()
 	t.mu.Lock()

@@ -62,7 +62,9 @@ type Watch struct {
 	stale    bool // notify's paths or watches are wrong: they are to be set up anew.
 
 	missing     int
+	names       *names
 	tooMany     bool // The tree has more directories than are watched.
+	worn        bool // notify has more names of them than it may have, and forgets none.
 	putOff      bool // Stale, and it is too soon to do something about it.
 	losses      int  // How often events were, most likely, lost.
 	lostSince   bool // ... and nothing was checked since.

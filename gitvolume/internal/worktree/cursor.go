@@ -65,6 +65,18 @@ func (l *level) close() {
 // the cursor moves. What it refers to may be elsewhere by now: see Check.
 func (c *Cursor) Here() *descent.Directory { return c.levels[len(c.levels)-1].dir }
 
+// Path is where the cursor came to the directory it is at, "." being the root.
+func (c *Cursor) Path() string {
+	names := make([]string, 0, len(c.levels))
+	for _, l := range c.levels[1:] {
+		names = append(names, l.name)
+	}
+	if len(names) == 0 {
+		return "."
+	}
+	return strings.Join(names, "/")
+}
+
 // Depth is how many levels the cursor is below the root.
 func (c *Cursor) Depth() int { return len(c.levels) - 1 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -30,88 +31,100 @@ const (
 // application's; the same Memory if nothing was done. No link is followed and no mount
 // entered.
 func (t *Tree) GiveToGroup(ctx context.Context, group uint32, memory *Memory) (*Memory, error) {
-	cursor, err := t.Cursor()
+	edits, err := t.giveTo(ctx, group, memory)
+	if err != nil {
+		return nil, fmt.Errorf("give the tree to the group %d: %w", group, err)
+	}
+	if len(edits) == 0 {
+		return memory, nil
+	}
+	return memory.With(edits), nil
+}
+
+func (t *Tree) giveTo(ctx context.Context, group uint32, memory *Memory) ([]Edit, error) {
+	top, err := t.top()
 	if err != nil {
 		return nil, err
 	}
-	defer cursor.Close()
-	root, err := cursor.Here().Self()
+	defer top.Close()
+	root, err := top.Self()
 	if err != nil {
 		return nil, fmt.Errorf("stat the root: %w", err)
 	}
 	if root.Group == group && root.Mode&groupDirectory == groupDirectory {
-		return memory, nil
+		return nil, nil
 	}
-	g := &giving{replay: replay{Replay: Replay{Memory: memory}, ctx: ctx, cursor: cursor}, group: group}
-	err = g.directory(metadata.Root)
-	if err == nil {
-		// What is the group's has to be durable before the root says that it is.
-		err = uninterrupted(func() error { return unix.Syncfs(cursor.Here().Fd()) })
-	}
-	if err == nil {
-		err = g.give(cursor.Here().Fd(), metadata.Root, root)
-	}
+	below, err := t.top()
 	if err != nil {
-		return nil, fmt.Errorf("give the tree to the group %d: %w", group, err)
+		return nil, err
 	}
-	return memory.With(g.edits), nil
+	g := &giving{group: group, known: []*folder{memory.top()}}
+	if err := descent.Walk(ctx, below, g); err != nil {
+		return nil, err
+	}
+	// What is the group's has to be durable before the root says that it is.
+	if err := uninterrupted(func() error { return unix.Syncfs(top.Fd()) }); err != nil {
+		return nil, err
+	}
+	g.known = g.known[:1]
+	return g.edits, g.give(top, top.Fd(), "", root, memory.top().entry())
 }
 
-// giving gives a tree to a group.
+// giving gives a tree to a group, of any depth: it holds no path.
 type giving struct {
 	replay
 	group uint32
+	// known are what is remembered of the root and of each directory on the way down to
+	// the one that is visited, nil where nothing is.
+	known []*folder
 }
 
-// directory gives what is in the directory at path, where the cursor is.
-func (g *giving) directory(path string) error {
-	names, err := list(g.cursor.Here())
-	if err != nil {
-		return err
+// Entry gives one entry of the directory to the group.
+func (g *giving) Entry(ctx context.Context, dir *descent.Directory, name string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
 	}
-	for _, name := range names {
-		if err := g.ctx.Err(); err != nil {
-			return err
-		}
-		if err := g.entry(join(path, name), name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *giving) entry(path, name string) error {
-	dir := g.cursor.Here()
+	g.known = g.known[:dir.Depth()+1]
+	here := g.known[dir.Depth()]
 	fd, err := openPath(dir.Fd(), name)
 	if isGone(err) || errors.Is(err, unix.EXDEV) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("open %q: %w", path, err)
+		return false, fmt.Errorf("open %q: %w", dir.Path(name), err)
 	}
+	defer unix.Close(fd)
 	seen, err := dir.Look(fd)
-	if err == nil && !seen.Mount {
-		err = g.give(fd, path, seen)
+	if err != nil || seen.Mount {
+		return false, err
 	}
-	_ = unix.Close(fd)
-	if err != nil || seen.Mount || !seen.Directory {
-		return err
+	sub := here.sub(name)
+	known := Entry{}
+	if sub != nil {
+		known = sub.entry()
+	} else if file := here.file(name); file != nil {
+		known = file.entry()
 	}
-	err = g.cursor.Enter(name)
-	if isGone(err) {
-		return nil
+	if err := g.give(dir, fd, name, seen, known); err != nil {
+		return false, fmt.Errorf("give %q: %w", dir.Path(name), err)
 	}
-	if err != nil {
-		return err
-	}
-	if err := g.directory(path); err != nil {
-		return err
-	}
-	return g.cursor.Up()
+	g.known = append(g.known, sub)
+	return seen.Directory, nil
 }
 
-// give gives one file to the group.
-func (g *giving) give(fd int, path string, seen descent.Stat) error {
+// Leave has nothing to do.
+func (*giving) Leave(*descent.Directory, string) error { return nil }
+
+// Unreadable tells of a directory that could not be given to the group in whole.
+func (*giving) Unreadable(path string, err error) error {
+	if isMount(err) {
+		return nil
+	}
+	return fmt.Errorf("read %q: %w", path, err)
+}
+
+// give gives the entry name of the directory, or the root if that is empty, to the group.
+func (g *giving) give(dir *descent.Directory, fd int, name string, seen descent.Stat, known Entry) error {
 	before := StatOf(seen)
 	mode := before.Mode & 0o7777
 	switch {
@@ -123,16 +136,27 @@ func (g *giving) give(fd int, path string, seen descent.Stat) error {
 		mode |= groupFile
 	}
 	if err := setMetadata(fd, before, before.Owner, g.group, mode); err != nil {
-		return fmt.Errorf("give %q: %w", path, err)
+		return err
 	}
-	after, err := g.cursor.Here().Look(fd)
+	after, err := dir.Look(fd)
 	if err != nil {
-		return fmt.Errorf("stat %q: %w", path, err)
+		return err
 	}
-	known := g.Memory.Entry(path)
-	if known.isZero() && path != metadata.Root {
-		return nil
+	if !known.isZero() {
+		g.remember(g.path(name), before, StatOf(after), known)
 	}
-	g.remember(path, before, StatOf(after), known)
 	return nil
+}
+
+// path is that of an entry of the directory that is visited, of which something is
+// remembered.
+func (g *giving) path(name string) string {
+	if name == "" {
+		return metadata.Root
+	}
+	names := make([]string, 0, len(g.known))
+	for _, f := range g.known[1:] {
+		names = append(names, f.name)
+	}
+	return strings.Join(append(names, name), "/")
 }

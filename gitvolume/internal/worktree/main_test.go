@@ -18,6 +18,9 @@ func TestMain(m *testing.M) {
 	if base := os.Getenv(crashingIn); base != "" {
 		crash(base)
 	}
+	if dir := os.Getenv(scanningIn); dir != "" {
+		scanning(dir)
+	}
 	if dir := os.Getenv(idlingIn); dir != "" {
 		idle(dir)
 	}
@@ -47,6 +50,21 @@ func inUserNamespace(t *testing.T) bool {
 	}
 	t.Logf("%s", output)
 	return false
+}
+
+// underStrace starts this binary with the variable under strace, and gives what it says.
+func underStrace(t *testing.T, variable string, arguments ...string) string {
+	t.Helper()
+	if err := exec.CommandContext(t.Context(), "strace", "-o", "/dev/null", "true").Run(); err != nil {
+		t.Skipf("strace is needed, and a process that may be traced: %v", err)
+	}
+	command := exec.CommandContext(t.Context(), "strace", append(append([]string{"-f", "-qq", "-o", "/dev/null"}, arguments...), os.Args[0])...)
+	command.Env = append(os.Environ(), variable)
+	said, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return string(said)
 }
 
 // limit sets how many inotify watches this process's own user namespace may have.

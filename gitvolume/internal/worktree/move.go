@@ -65,7 +65,7 @@ type Moved struct {
 }
 
 // Move brings the tree to the tree `to` of a commit from the tree `from` of another, of
-// which either may be zero. After an error the intent is still stored if something of
+// which either may be zero. No Intent of before may be stored: Resume is for that. After an error the intent is still stored if something of
 // the tree was changed; then Resume is to be called, until it has none.
 func (m *Mover) Move(ctx context.Context, from, to object.ID) (*Moved, error) {
 	mv, err := m.begin(ctx, newIntent(from, to))
@@ -195,7 +195,7 @@ func (mv *move) check() (*check, error) {
 }
 
 func (mv *move) looker() looker {
-	return looker{ctx: mv.ctx, cursor: mv.cursor, memory: mv.Memory}
+	return looker{ctx: mv.ctx, cursor: mv.cursor, source: mv.Source, memory: mv.Memory}
 }
 
 // finish puts what is staged in its place. Where the application was quicker, the tree

@@ -25,8 +25,10 @@ type unit struct {
 	was, will shape
 	// looked is what was there when it was looked at, if it is replaced.
 	looked Stat
-	// staged is the successor, unless that is a directory.
+	// staged is the successor, unless that is a directory. made tells that it, or a part of
+	// it, is on the disk, if the application left it there.
 	staged onDisk
+	made   bool
 	// edits are what is to be remembered once it is done.
 	edits []Edit
 }
@@ -110,7 +112,7 @@ func (c *check) overLeaf(path string, s *spot, seen descent.Stat) error {
 	if s.from.Mode == 0 && s.to.Mode == 0 && !s.hasDirectory() {
 		return nil // The application removed the directory, as upstream did.
 	}
-	found, err := c.look(s.name, at, seen)
+	found, err := c.look(s.name, at, seen, s.from, s.to)
 	if err != nil {
 		return err
 	}

@@ -25,16 +25,18 @@ type looker struct {
 	ctx    context.Context
 	cursor *Cursor
 	reader reader
+	source Source
 	memory *Memory
 }
 
-// unknownAt is the size above which a file that is not of the size that is remembered is
-// not read to find out what it is: an application may write a sparse file of any size.
-const unknownAt = 1 << 30
+// sizedAt is the size above which a file is read only if what it may be has that size: an
+// application may write a sparse file of any size.
+const sizedAt = 16 << 20
 
-// look looks at the entry name, no directory, of the directory where the cursor is. It
-// relies on what is remembered of path, unless path is empty.
-func (l *looker) look(name, path string, seen descent.Stat) (onDisk, error) {
+// look looks at the entry name, no directory, of the directory where the cursor is, to find
+// out whether it is one of those sides. It relies on what is remembered of path, unless
+// path is empty.
+func (l *looker) look(name, path string, seen descent.Stat, sides ...history.Side) (onDisk, error) {
 	now := StatOf(seen)
 	found := onDisk{stat: now}
 	if seen.Mount || !now.isRegular() && !now.isLink() {
@@ -46,9 +48,9 @@ func (l *looker) look(name, path string, seen descent.Stat) (onDisk, error) {
 			found.Side = history.Side{Mode: e.Mode, ID: e.Blob}
 			return found, nil
 		}
-		if seen.Size > unknownAt && e.Stat.isKnown() && e.Stat.Size != seen.Size {
-			return found, nil
-		}
+	}
+	if seen.Size > sizedAt && !l.maybe(seen.Size, sides) {
+		return found, nil
 	}
 	start := time.Now()
 	id, err := l.read(name, seen)
@@ -61,6 +63,24 @@ func (l *looker) look(name, path string, seen descent.Stat) (onDisk, error) {
 	found.Side = history.Side{Mode: gitMode(now), ID: id}
 	found.racy = now.Racy(start)
 	return found, nil
+}
+
+// maybe tells whether one of the sides may have that size.
+func (l *looker) maybe(size int64, sides []history.Side) bool {
+	for _, side := range sides {
+		if !side.Mode.IsFile() {
+			continue
+		}
+		content, has, err := l.source.Reader(side.ID)
+		if err != nil {
+			return true // Of which the file itself may tell more.
+		}
+		_ = content.Close() // Nothing was read.
+		if has == size {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *looker) read(name string, seen descent.Stat) (object.ID, error) {
@@ -106,7 +126,7 @@ func (l *looker) same(s *spot, path string, side func(*spot) history.Side) (bool
 	case seen.Mount:
 		return false, nil
 	case !seen.Directory:
-		found, err := l.look(s.name, path, seen)
+		found, err := l.look(s.name, path, seen, side(s))
 		return found.Mode != 0 && found.Side == side(s), err
 	}
 	below := s

@@ -3,6 +3,7 @@ package worktree
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -117,7 +118,7 @@ func (mv *move) isOf(u *unit, beside string) (bool, descent.Stat, error) {
 		if seen.Directory {
 			return false, seen, nil
 		}
-		found, err := l.look(beside, "", seen)
+		found, err := l.look(beside, "", seen, u.spot.from)
 		return found.Mode != 0 && found.Side == u.spot.from, seen, err
 	}
 	if !seen.Directory || seen.Mount {
@@ -140,7 +141,7 @@ func (mv *move) removeDirectory(u *unit, beside string) (bool, error) {
 		return false, enterError(err)
 	}
 	mv.before("remove", u.path())
-	if err := removeKnown(mv.cursor, u.spot); err != nil {
+	if err := mv.removeKnown(u.spot); err != nil {
 		return false, err
 	}
 	if err := mv.cursor.Up(); err != nil {
@@ -201,6 +202,10 @@ func (mv *move) dropOurs(u *unit, beside string) error {
 func (mv *move) keep(path, beside string) error {
 	kept := keptName(beside)
 	err := renameNew(mv.cursor.Here().Fd(), beside, kept)
+	for n := 2; errors.Is(err, unix.EEXIST) && mv.ctx.Err() == nil; n++ {
+		kept = keptName(beside) + "-" + strconv.Itoa(n)
+		err = renameNew(mv.cursor.Here().Fd(), beside, kept)
+	}
 	if descent.Vanished(err) {
 		return nil
 	}

@@ -37,7 +37,8 @@ func (mv *move) stage(units []*unit) error {
 			return err
 		}
 		err := mv.stageOne(u)
-		if err != nil && !errors.Is(err, errVanished) {
+		u.made = err == nil || errors.Is(err, errVanished)
+		if err != nil && !u.made {
 			return fmt.Errorf("write %q: %w", u.path(), err)
 		}
 	}
@@ -153,23 +154,38 @@ func (mv *move) stageIn(u *unit, path string, s *spot, parent descent.Stat) erro
 
 // unstage removes what was staged, also when there is no time for more.
 func (mv *move) unstage(units []*unit) error {
-	ctx := context.WithoutCancel(mv.ctx)
 	for _, u := range units {
 		if u.will == nothing {
 			continue
 		}
-		_, err := mv.enter(u.dir)
-		if errors.Is(err, errVanished) {
-			continue
-		}
-		for _, state := range []byte{partial, ready} {
-			if err == nil {
-				err = removeOwn(ctx, mv.cursor, mv.intent.unfinished(state, u.spot.name))
-			}
-		}
+		found, err := mv.unstageOne(u)
 		if err != nil {
 			return err
 		}
+		mv.strayed = mv.strayed || u.made && !found
+	}
+	if mv.strayed {
+		return mv.sweep()
 	}
 	return nil
+}
+
+// unstageOne tells whether there was anything to remove.
+func (mv *move) unstageOne(u *unit) (found bool, err error) {
+	ctx := context.WithoutCancel(mv.ctx)
+	_, err = mv.enter(u.dir)
+	if errors.Is(err, errVanished) {
+		return false, nil
+	}
+	for _, state := range []byte{partial, ready} {
+		if err != nil {
+			break
+		}
+		name := mv.intent.unfinished(state, u.spot.name)
+		if _, err := mv.cursor.Here().Stat(name); !descent.Vanished(err) {
+			found = true
+		}
+		err = removeOwn(ctx, mv.cursor, name)
+	}
+	return found, err
 }

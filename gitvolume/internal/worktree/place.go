@@ -21,6 +21,7 @@ type place struct {
 	aboveChanged bool
 	level        *ignore.Level
 	rules        int // Bytes of ignore files that are in force here.
+	levels       int // Bytes of memory that the levels on the way take.
 	left         Reason
 }
 

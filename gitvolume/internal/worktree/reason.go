@@ -25,8 +25,9 @@ const (
 	// bad .gitmodules (C28, C35); or one of such a name that is too large to be checked. If
 	// it is tracked, the content that was committed last stays.
 	Content
-	// Rules is a directory of which the .gitignore is too large. Nothing new in it or below
-	// is committed until it fits; what is tracked goes on.
+	// Rules is a directory of which the .gitignore cannot be read, or is too large, or is so
+	// with those above it. Nothing new in it or below is committed until that is put right;
+	// what is tracked goes on.
 	Rules
 )
 
@@ -50,7 +51,7 @@ func (r Reason) String() string {
 	case Content:
 		return "git servers refuse its content"
 	case Rules:
-		return "its ignore file is too large, so nothing new in it is committed"
+		return "its ignore file is too large or cannot be read, so nothing new in it is committed"
 	}
 	return fmt.Sprintf("reason %d", uint8(r))
 }

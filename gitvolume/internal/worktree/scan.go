@@ -35,8 +35,8 @@ type Request struct {
 	// one, and Root what its root is like: the metadata is what differs from them.
 	Fresh metadata.Fresh
 	Root  metadata.Seen
-	// Own tells the driver's own unfinished files by their names, which are passed over;
-	// nil if there are none.
+	// Own tells the driver's own unfinished files by their names, which are passed over: that
+	// of the Intent, as long as one is stored. nil if there are none.
 	Own func(name string) bool
 }
 
@@ -90,8 +90,8 @@ const attempts = 3
 
 // Scan looks at the tree. The application may change it meanwhile: what is found at a
 // path was there at some time during the scan. An error is one of the whole scan: ctx's,
-// of the Blobs, or one of the process such as too many open files; a single file's is
-// none.
+// of the Blobs, ErrGone, or one of the process such as too many open files; a single
+// file's is none.
 func (t *Tree) Scan(ctx context.Context, r Request) (*Result, error) {
 	sc, err := newScope(r.Paths, r.Subtrees)
 	if err != nil {
@@ -104,6 +104,9 @@ func (t *Tree) Scan(ctx context.Context, r Request) (*Result, error) {
 	defer cursor.Close()
 	s := &scan{ctx: ctx, request: r, cursor: cursor, reader: reader{blobs: r.Blobs, check: history.CheckContent}}
 	root, err := s.root(sc)
+	if err == nil {
+		err = s.rooted()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("scan the tree: %w", err)
 	}
@@ -195,6 +198,20 @@ func (s *scan) root(sc *scope) (*folder, error) {
 	// Its ignore file never rests. Without knowing what that says nothing is committed.
 	s.waiting = append(s.waiting, metadata.Root)
 	return p.old, nil
+}
+
+// rooted has an error when the root was removed: what is missing in it then was not
+// deleted by the application.
+func (s *scan) rooted() error {
+	s.cursor.Forget()
+	self, err := s.cursor.Here().Self()
+	if err != nil {
+		return fmt.Errorf("stat the root: %w", err)
+	}
+	if self.Links == 0 {
+		return ErrGone
+	}
+	return nil
 }
 
 func (s *scan) top(p *place, sc *scope) (*folder, error) {

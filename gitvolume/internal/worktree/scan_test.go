@@ -320,6 +320,7 @@ func TestMountsAreLeftOut(t *testing.T) {
 }
 
 func TestADeepTree(t *testing.T) {
+	onTmpfs(t)
 	v := newVolume(t)
 	const depth = maxDepth + 20
 	at, err := unix.Open(v.dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)

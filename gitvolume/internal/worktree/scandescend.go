@@ -82,7 +82,7 @@ func (s *scan) visit(p *place, d child, path string, sc *scope) (slot, error) {
 	switch {
 	case d.stat.Mount:
 		return s.hidden(p, d.name, directoryStat(d.stat), Mount, d.old), nil
-	case s.unfit(d.name, object.Directory):
+	case s.unfit(d.name, path, object.Directory):
 		return s.hidden(p, d.name, directoryStat(d.stat), Name, d.old), nil
 	}
 	if d.old.file != nil {
@@ -140,6 +140,9 @@ func (s *scan) level(p, c *place) error {
 		return err
 	}
 	c.level = p.level.Enter(c.name, own)
+	if c.levels = p.levels + c.level.Size(); c.levels > maxLevels {
+		c.level = ignore.Root(ignore.Patterns{}, s.closed(c))
+	}
 	return nil
 }
 

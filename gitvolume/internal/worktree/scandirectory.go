@@ -28,12 +28,8 @@ func (s *scan) directory(p *place, sc *scope) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	looks, err := s.looks(names)
-	if err != nil {
-		return nil, err
-	}
 	files, subs := len(s.files), len(s.subs)
-	directories, err := s.entries(p, names, looks)
+	directories, err := s.entries(p, names)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +95,10 @@ func (f *folder) unlisted(names []string) []string {
 	return names
 }
 
+// piece is how many names are looked at before what was seen is used: that is ten times as
+// large as a name, and there may be millions of them.
+const piece = 1024
+
 // twoAt is from how many names on a second processor is worth its start.
 const twoAt = 64
 
@@ -109,9 +109,6 @@ func (s *scan) looks(names []string) ([]looked, error) {
 	dir := s.cursor.Here()
 	some := func(from, to int) {
 		for i := from; i < to; i++ {
-			if i%1024 == 0 && s.ctx.Err() != nil {
-				return
-			}
 			looks[i].stat, looks[i].err = dir.Stat(names[i])
 		}
 	}
@@ -130,8 +127,9 @@ func (s *scan) looks(names []string) ([]looked, error) {
 
 // entries looks after all names but for directories, which it gives. What is remembered
 // of names that are not among them is kept.
-func (s *scan) entries(p *place, names []string, looks []looked) ([]child, error) {
+func (s *scan) entries(p *place, names []string) ([]child, error) {
 	var directories []child
+	var looks []looked
 	files, subs := p.old.files, p.old.subs
 	pass := func(until func(name string) bool) {
 		for len(files) > 0 && until(files[0].name) {
@@ -144,6 +142,12 @@ func (s *scan) entries(p *place, names []string, looks []looked) ([]child, error
 		}
 	}
 	for i, name := range names {
+		if i%piece == 0 {
+			var err error
+			if looks, err = s.looks(names[i:min(i+piece, len(names))]); err != nil {
+				return nil, err
+			}
+		}
 		pass(func(other string) bool { return other < name })
 		var old slot
 		if len(files) > 0 && files[0].name == name {
@@ -152,7 +156,7 @@ func (s *scan) entries(p *place, names []string, looks []looked) ([]child, error
 		if len(subs) > 0 && subs[0].name == name {
 			old.folder, subs = subs[0], subs[1:]
 		}
-		stat, err := looks[i].stat, looks[i].err
+		stat, err := looks[i%piece].stat, looks[i%piece].err
 		if err == nil && stat.Directory {
 			directories = append(directories, child{name, stat, old})
 			continue

@@ -38,7 +38,7 @@ func (s *scan) leaf(p *place, name string, seen descent.Stat, old slot) (slot, e
 	if old.folder != nil {
 		s.forget(path, slot{folder: old.folder})
 	}
-	if why := s.leftOut(name, seen); why != 0 {
+	if why := s.leftOut(name, path, seen); why != 0 {
 		return s.left(p, path, now, why, file{name: name}, before), nil
 	}
 	return s.read(p, name, path, seen, before)
@@ -61,11 +61,11 @@ func (s *scan) tooLarge(seen descent.Stat) bool {
 }
 
 // leftOut is why an entry is not read at all, 0 if it is.
-func (s *scan) leftOut(name string, seen descent.Stat) Reason {
+func (s *scan) leftOut(name, path string, seen descent.Stat) Reason {
 	switch stat := StatOf(seen); {
 	case seen.Mount:
 		return Mount
-	case s.unfit(name, gitMode(stat)):
+	case s.unfit(name, path, gitMode(stat)):
 		return Name
 	case !stat.isRegular() && !stat.isLink():
 		return Kind
@@ -77,10 +77,11 @@ func (s *scan) leftOut(name string, seen descent.Stat) Reason {
 	return 0
 }
 
-// unfit tells whether git cannot hold the entry name of the directory where the cursor
-// is.
-func (s *scan) unfit(name string, mode object.Mode) bool {
-	return s.cursor.Depth() >= maxDepth || history.CheckKind(name, mode) != nil
+// unfit tells whether git cannot hold the entry name, at path, of the directory where the
+// cursor is. Paths are bounded because each level of a deep tree has its own: together
+// they would take memory with the square of the depth.
+func (s *scan) unfit(name, path string, mode object.Mode) bool {
+	return s.cursor.Depth() >= maxDepth || len(path) > metadata.MaxPath || history.CheckKind(name, mode) != nil
 }
 
 func (s *scan) isOwn(name string) bool { return s.request.Own != nil && s.request.Own(name) }
@@ -180,6 +181,9 @@ func (s *scan) read(p *place, name, path string, seen descent.Stat, before *file
 
 // content gives the blob of a file or link.
 func (s *scan) content(p *place, name string, seen descent.Stat, known object.ID) (object.ID, error) {
+	if err := s.ctx.Err(); err != nil {
+		return object.ID{}, err
+	}
 	if _, hashes := s.request.Blobs.(Hasher); hashes {
 		f := p.seen.file(name)
 		if f != nil && f.mode != untracked && f.left == 0 && !f.racy && f.stat == StatOf(seen) {

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,7 +16,8 @@ type Tree struct {
 	identity Identity
 }
 
-// Identity tells a directory from every other one at the same time.
+// Identity tells a directory from every other one at the same time. A restart of the
+// machine may give the device another number, so what is kept for longer is the inode.
 type Identity struct{ Device, Inode uint64 }
 
 // Open opens the tree at dir, an absolute path of the store. dir itself must not be a
@@ -34,6 +36,9 @@ func Open(dir string) (*Tree, error) {
 	t.identity = Identity{Device: stat.Dev, Inode: stat.Ino}
 	return t, nil
 }
+
+// ErrGone says that the tree's root was removed while the Tree was open.
+var ErrGone = errors.New("the tree's root was removed")
 
 // Close frees the handle. Cursors of the tree stay good until they are closed
 // themselves.

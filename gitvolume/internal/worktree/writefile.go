@@ -142,21 +142,34 @@ func (w *writer) link(dir *descent.Directory, name string, side history.Side, a 
 		return onDisk{}, makeError("open a link", err)
 	}
 	defer unix.Close(fd)
+	stat, err := giveLink(dir, fd, a)
+	if err != nil {
+		return onDisk{}, err
+	}
+	return onDisk{Side: side, stat: stat, racy: stat.Racy(time.Now())}, w.relabelLink(dir, name)
+}
+
+// giveLink gives owner and group to the new link that the handle is open at, unless another
+// file took its name meanwhile: whose that is, is not for the driver to give away.
+func giveLink(dir *descent.Directory, fd int, a attributes) (Stat, error) {
 	seen, err := dir.Look(fd)
 	if err != nil {
-		return onDisk{}, fmt.Errorf("stat a link: %w", err)
+		return Stat{}, fmt.Errorf("stat a link: %w", err)
 	}
-	if seen.Owner != a.owner || seen.Group != a.group {
-		err := unix.Fchownat(fd, "", int(a.owner), int(a.group), unix.AT_EMPTY_PATH)
-		if err := given(err); err != nil {
-			return onDisk{}, fmt.Errorf("set a link's owner and group: %w", err)
-		}
-		if seen, err = dir.Look(fd); err != nil {
-			return onDisk{}, fmt.Errorf("stat a link: %w", err)
-		}
+	if !StatOf(seen).isLink() {
+		return Stat{}, fmt.Errorf("make a link: another file has its name: %w", errVanished)
 	}
-	stat := StatOf(seen)
-	return onDisk{Side: side, stat: stat, racy: stat.Racy(time.Now())}, w.relabelLink(dir, name)
+	if seen.Owner == a.owner && seen.Group == a.group {
+		return StatOf(seen), nil
+	}
+	err = unix.Fchownat(fd, "", int(a.owner), int(a.group), unix.AT_EMPTY_PATH)
+	if err := given(err); err != nil {
+		return Stat{}, fmt.Errorf("set a link's owner and group: %w", err)
+	}
+	if seen, err = dir.Look(fd); err != nil {
+		return Stat{}, fmt.Errorf("stat a link: %w", err)
+	}
+	return StatOf(seen), nil
 }
 
 // leaf makes the file or link name.

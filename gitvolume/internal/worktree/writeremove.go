@@ -66,16 +66,13 @@ func (remover) Unreadable(path string, err error) error {
 }
 
 // removeKnown removes from the directory where the cursor is what the commit before had
-// below s, and nothing else.
-func removeKnown(cursor *Cursor, s *spot) error {
+// below s, and nothing else. Each file is looked at once more, as whoever has the
+// directory open may have written another by that name.
+func (mv *move) removeKnown(s *spot) error {
+	cursor := mv.cursor
 	for _, child := range s.below {
-		dir := cursor.Here()
 		if child.from.Mode != 0 {
-			err := unlink(dir.Fd(), child.name)
-			if errors.Is(err, unix.EISDIR) {
-				err = removeEmpty(dir.Fd(), child.name) // A submodule's.
-			}
-			if err != nil && !descent.Vanished(err) && !notEmpty(err) {
+			if err := mv.removeOne(child); err != nil {
 				return fmt.Errorf("remove %q: %w", child.name, err)
 			}
 		}
@@ -87,7 +84,7 @@ func removeKnown(cursor *Cursor, s *spot) error {
 		} else if err != nil {
 			return err
 		}
-		if err := removeKnown(cursor, child); err != nil {
+		if err := mv.removeKnown(child); err != nil {
 			return err
 		}
 		if err := cursor.Up(); err != nil {
@@ -99,4 +96,23 @@ func removeKnown(cursor *Cursor, s *spot) error {
 		}
 	}
 	return nil
+}
+
+// removeOne removes the file, link or submodule that the commit before had at s from the
+// directory where the cursor is, if it is still that.
+func (mv *move) removeOne(s *spot) error {
+	l := mv.looker()
+	same, err := l.same(s, "", fromSide)
+	if err != nil || !same {
+		return err
+	}
+	dir := mv.cursor.Here()
+	err = unlink(dir.Fd(), s.name)
+	if errors.Is(err, unix.EISDIR) {
+		err = removeEmpty(dir.Fd(), s.name) // A submodule's.
+	}
+	if descent.Vanished(err) || notEmpty(err) {
+		return nil
+	}
+	return err
 }
