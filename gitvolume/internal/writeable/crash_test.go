@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/writeable"
 )
 
@@ -93,6 +95,38 @@ func TestEndAtEveryStep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A driver that ended under a running pod follows the tree again without the remote, also
+// what was written meanwhile.
+func TestRestartUnderAPod(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		c := &crashAt{nth: -1}
+		n.step = c.before
+		n.publish()
+		n.settle(time.Minute)
+		n.write("a", "2")
+		c.step, c.nth = 0, 1
+		n.settle(10 * time.Second)
+		if c.at == "" {
+			t.Fatal("it did not end")
+		}
+		n.step = nil
+		n.close()
+		n.writeUnseen("b", "1")
+		n.remote.set(func(r *nodeRemote) { r.down = access.ErrNoCredential })
+		n.resume()
+		n.settle(10 * time.Second)
+		n.faultsAre(report.CredentialMissing)
+		n.remote.set(func(r *nodeRemote) { r.down = nil })
+		n.volume.TakeCredential()
+		n.settle(0)
+		n.faultsAre()
+		w.remoteHas("main", files{"a": "2", "b": "1"})
+		n.stop()
+	})
 }
 
 // tell tells the story, with a restart where the process ends.

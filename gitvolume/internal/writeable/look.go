@@ -61,11 +61,11 @@ func (v *Volume) scan(ctx context.Context, blobs worktree.Blobs) (*worktree.Resu
 		Class: v.class, MaxFileSize: v.Arming.Policy.MaxFileSize, Blobs: blobs,
 		Fresh: v.Fresh, Root: v.Root, Own: v.own,
 	})
+	if replaced := v.checkRoot(); replaced != nil {
+		return nil, replaced
+	}
 	if err != nil {
 		return nil, fmt.Errorf("look at the tree: %w", err)
-	}
-	if err := v.checkRoot(); err != nil {
-		return nil, err
 	}
 	if v.watch != nil {
 		v.tell(hint, result)

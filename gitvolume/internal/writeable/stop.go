@@ -42,17 +42,17 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 			v.mail.interrupt()
 		}
 	})
+	var err error
 	select {
-	case err := <-stop.done:
-		return err
+	case err = <-stop.done:
 	case <-v.done:
+		// It ended by itself, or by this.
+		select {
+		case err = <-stop.done:
+		default:
+		}
 	}
-	select {
-	case err := <-stop.done:
-		return err
-	default:
-		return nil // It had ended by itself.
-	}
+	return err
 }
 
 // Keep commits a tree that nobody has, as a crash may have left it, and pushes nothing.

@@ -106,18 +106,20 @@ func TestNoFetch(t *testing.T) {
 	})
 }
 
-// The table of what a first publish does with a tree that is there.
-func TestKeptTree(t *testing.T) {
-	rows := []struct {
-		name string
-		// local is what the node has beyond upstream, when the remote is away.
-		local files
-		// upstream is what others do meanwhile.
-		upstream func(w *world)
-		// after the next first publish:
-		tree, main, side files
-		faults           []report.Fault
-	}{
+// keptTree is a row of the table of what a first publish does with a tree that is there.
+type keptTree struct {
+	name string
+	// local is what the node has beyond upstream, when the remote is away.
+	local files
+	// upstream is what others do meanwhile.
+	upstream func(w *world)
+	// after the next first publish:
+	tree, main, side files
+	faults           []report.Fault
+}
+
+func keptTrees() []keptTree {
+	return []keptTree{
 		{name: "equal", tree: files{"a": "1", "b": "1"}, main: files{"a": "1", "b": "1"}},
 		{name: "ahead", local: files{"a": "2"}, tree: files{"a": "2", "b": "1"}, main: files{"a": "2", "b": "1"}},
 		{
@@ -155,43 +157,46 @@ func TestKeptTree(t *testing.T) {
 			tree: files{"a": "2", "b": "1"}, faults: []report.Fault{report.RefDeleted},
 		},
 	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			bubble(t, func(w *world) {
-				w.put("main", files{"a": "1", "b": "1"})
-				n := w.node()
-				n.publish()
-				n.remote.set(func(r *nodeRemote) { r.down = &remote.Failure{Kind: remote.ErrUnreachable} })
-				for path, content := range row.local {
-					n.write(path, content)
-				}
-				n.stop()
-				if row.upstream != nil {
-					row.upstream(w)
-				}
-				n.remote.set(func(r *nodeRemote) { r.down = nil })
-				n.said = newSaid()
-				n.publish()
-				n.has(row.tree)
-				n.settle(time.Minute)
-				n.faultsAre(row.faults...)
-				n.stop()
-				n.has(row.tree)
-				if row.main != nil {
-					w.remoteHas("main", row.main)
-				} else if w.upstream.Tip(ref) != "" {
-					t.Error("the ref was made again")
-				}
-				if row.side != nil {
-					w.remoteHas(side, row.side)
-				} else if w.upstream.Tip(side) != "" {
-					t.Error("there is a side branch")
-				}
-				w.upstream.Git("fsck", "--strict")
-				n.remote.git("fsck", "--strict")
-			})
-		})
+}
+
+func TestKeptTree(t *testing.T) {
+	for _, row := range keptTrees() {
+		t.Run(row.name, func(t *testing.T) { bubble(t, row.test) })
 	}
+}
+
+func (row keptTree) test(w *world) {
+	w.put("main", files{"a": "1", "b": "1"})
+	n := w.node()
+	n.publish()
+	n.remote.set(func(r *nodeRemote) { r.down = &remote.Failure{Kind: remote.ErrUnreachable} })
+	for path, content := range row.local {
+		n.write(path, content)
+	}
+	n.stop()
+	if row.upstream != nil {
+		row.upstream(w)
+	}
+	n.remote.set(func(r *nodeRemote) { r.down = nil })
+	n.said = newSaid()
+	n.publish()
+	n.has(row.tree)
+	n.settle(time.Minute)
+	n.faultsAre(row.faults...)
+	n.stop()
+	n.has(row.tree)
+	if row.main != nil {
+		w.remoteHas("main", row.main)
+	} else if w.upstream.Tip(ref) != "" {
+		w.t.Error("the ref was made again")
+	}
+	if row.side != nil {
+		w.remoteHas(side, row.side)
+	} else if w.upstream.Tip(side) != "" {
+		w.t.Error("there is a side branch")
+	}
+	w.upstream.Git("fsck", "--strict")
+	n.remote.git("fsck", "--strict")
 }
 
 // Uncommitted writes of a volume that is not armed are left alone.

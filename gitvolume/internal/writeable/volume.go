@@ -64,7 +64,7 @@ func (v *Volume) Close() error {
 	if v.tree == nil {
 		return nil
 	}
-	return v.tree.Close()
+	return v.closeTree()
 }
 
 // Position is where the volume is. Nothing else may run.
