@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/gitvolume/internal/attributes"
 )
 
@@ -29,7 +30,6 @@ type KnownHosts struct {
 
 const (
 	knownHostsFile = "known_hosts"
-	knownHostsNew  = "known_hosts.new"
 )
 
 // OpenKnownHosts keeps keys in a directory, which it makes if it is not there. Only one
@@ -99,30 +99,9 @@ func (k *KnownHosts) read(server string) ([]ssh.PublicKey, string, error) {
 	return keys, string(content), nil
 }
 
-// write replaces the file durably.
+// write replaces the file.
 func (k *KnownHosts) write(content string) error {
-	path := filepath.Join(k.dir, knownHostsNew)
-	if err := writeSynced(path, content); err != nil {
-		return err
-	}
-	if err := os.Rename(path, filepath.Join(k.dir, knownHostsFile)); err != nil {
-		return err
-	}
-	dir, err := os.Open(k.dir)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
-}
-
-func writeSynced(path, content string) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(content)
-	return errors.Join(err, file.Sync(), file.Close())
+	return durable.Replace(filepath.Join(k.dir, knownHostsFile), []byte(content), 0o600)
 }
 
 // line is a line of known_hosts.

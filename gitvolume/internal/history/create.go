@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"liken.sh/csicommon/durable"
 )
 
 // config is the whole configuration of a repository of the store. Nothing is kept that
@@ -89,7 +91,7 @@ func makeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 		return fmt.Errorf("make a directory: %w", err)
 	}
-	return syncDir(filepath.Dir(dir))
+	return durable.SyncDir(filepath.Dir(dir))
 }
 
 // ensure writes the file, durably, unless it is right already.
@@ -104,7 +106,7 @@ func ensure(path string, right func([]byte) bool, content string) error {
 	if err := place(path, []byte(content), 0o644); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // sweep removes what a crash left while it was written, by its names: this package's

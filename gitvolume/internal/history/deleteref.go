@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
@@ -114,9 +115,9 @@ func (r *Repository) leaveRefDirs(name string) error {
 			break // It has other refs.
 		}
 	}
-	err := syncDir(r.existingDir(filepath.Dir(name)))
+	err := durable.SyncDir(r.existingDir(filepath.Dir(name)))
 	if errors.Is(err, fs.ErrNotExist) { // It went after it was found: what is above counts.
-		err = syncDir(r.existingDir(filepath.Dir(name)))
+		err = durable.SyncDir(r.existingDir(filepath.Dir(name)))
 	}
 	return err
 }

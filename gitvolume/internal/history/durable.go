@@ -85,15 +85,3 @@ func listSuffix(dir, suffix string) ([]string, error) {
 	}
 	return paths, nil
 }
-
-// syncDir makes what was made, renamed or removed in a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("open a directory to sync it: %w", err)
-	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("sync a directory: %w", err)
-	}
-	return nil
-}

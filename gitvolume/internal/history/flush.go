@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/csicommon/errortext"
 )
 
@@ -83,7 +84,7 @@ func (r *Repository) placePack(pack *os.File, content []byte) error {
 	if err := rename(index, name+".idx"); err != nil {
 		return err
 	}
-	return syncDir(r.packDir())
+	return durable.SyncDir(r.packDir())
 }
 
 // packDir is the directory of packs.

@@ -13,6 +13,7 @@ import (
 
 	git "github.com/libgit2/git2go/v34"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
@@ -187,7 +188,7 @@ func reindex(pack, index string) (err error) {
 	if err := os.Rename(made, index); err != nil {
 		return fmt.Errorf("put the index in place: %w", errortext.WithoutPath(err))
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // writerOnly hides what else the indexer can do, so that the given buffer is used.
@@ -225,5 +226,5 @@ func (r *recovery) remove(path string, done *[]string) error {
 		return fmt.Errorf("name what is left: %w", err)
 	}
 	*done = append(*done, name)
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }

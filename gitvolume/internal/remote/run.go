@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	textquote "liken.sh/csicommon/quote"
 )
 
 // run is one run of git.
@@ -237,7 +239,7 @@ func (c *Command) ssh(session Session) ([]string, error) {
 	if session != nil {
 		options = append(options, session.SSHOptions()...)
 	}
-	dial := strings.ReplaceAll(shellQuote(filepath.Join(c.roles, roleDial)), "%", "%%")
+	dial := strings.ReplaceAll(textquote.Shell(filepath.Join(c.roles, roleDial)), "%", "%%")
 	options = append(options, "-o", "ProxyCommand="+dial+" '%h' %p", "-o", "ProxyUseFdpass=yes")
 	text, err := json.Marshal(options)
 	if err != nil {
@@ -245,10 +247,8 @@ func (c *Command) ssh(session Session) ([]string, error) {
 	}
 	return []string{
 		// core.sshCommand of the repository goes before GIT_SSH, but not before this.
-		"GIT_SSH_COMMAND=" + shellQuote(filepath.Join(c.roles, roleSSH)),
+		"GIT_SSH_COMMAND=" + textquote.Shell(filepath.Join(c.roles, roleSSH)),
 		"GIT_SSH_VARIANT=ssh",
 		optionsVariable + "=" + string(text),
 	}, nil
 }
-
-func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
 )
@@ -35,7 +36,7 @@ func Make(dir string, mode uint32) error {
 	}
 	for _, path := range []string{dir, filepath.Dir(dir)} {
 		if err == nil {
-			err = syncPath(path)
+			err = durable.SyncDir(path)
 		}
 	}
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -99,39 +99,11 @@ func (k *noteKeeper) set(n note) error {
 	}
 	content, err := json.Marshal(text)
 	if err == nil {
-		err = writeDurably(k.path, append(content, '\n'))
+		err = durable.Replace(k.path, append(content, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("note what the checkout holds: %w", err)
 	}
 	k.note = n
 	return nil
-}
-
-// writeDurably makes the file hold the content, or leaves it as it was.
-func writeDurably(path string, content []byte) error {
-	next, err := os.OpenFile(path+".next", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = next.Write(content)
-	if err == nil {
-		err = next.Sync()
-	}
-	if err := errors.Join(err, next.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next.Name(), path); err != nil {
-		return err
-	}
-	return syncPath(filepath.Dir(path))
-}
-
-// syncPath makes a directory of the store durable.
-func syncPath(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
