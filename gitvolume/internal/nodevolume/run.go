@@ -58,7 +58,7 @@ func (v *Volume) start(ctx context.Context, take func(m *machine) error) error {
 func (v *Volume) ready(ctx context.Context, take func(m *machine) error) (*machine, error) {
 	m, err := v.taken(ctx, take)
 	switch {
-	case errors.Is(err, writeable.ErrReplaced) && v.Dir == v.Store.TreeDir(v.handle()):
+	case v.isForeign(err) && v.Dir == v.Store.TreeDir(v.handle()):
 		if err := v.setTreeAside(); err != nil {
 			return nil, err
 		}
@@ -75,6 +75,12 @@ func (v *Volume) ready(ctx context.Context, take func(m *machine) error) (*machi
 		})
 	}
 	return m, err
+}
+
+// isForeign tells of the error of what is in place of the volume's tree and is none. Of a
+// tree whose record was lost nobody knows any more what of it is committed.
+func (v *Volume) isForeign(err error) bool {
+	return errors.Is(err, writeable.ErrReplaced) || errors.Is(err, writeable.ErrForeignTree)
 }
 
 // taken is a machine that has taken up the tree and watches it.

@@ -177,7 +177,10 @@ func (v *Volume) begin(ctx context.Context, up upstream) (store.Position, error)
 		return p, err
 	}
 	if !open {
-		p.Leaving = up.side
+		// Which tip the volume pushed, only the node knows that did.
+		if described, err := v.Repository.Describe(up.side); err == nil && v.isOwn(described.Message) {
+			p.Leaving = up.side
+		}
 		return p, nil
 	}
 	p.Tip, p.Base, p.Side, p.Diverged = up.side, *base, up.side, true

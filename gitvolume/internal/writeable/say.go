@@ -65,7 +65,10 @@ func (v *Volume) sayFigures() {
 
 // sayLooked says what a look at the tree found.
 func (v *Volume) sayLooked(result *worktree.Result) {
-	v.Report.Clear(report.CommitFailed, report.TreeUnreadable)
+	v.Report.Clear(report.TreeUnreadable)
+	if v.Arming.Unarmed != nil || v.pending == 0 {
+		v.Report.Clear(report.CommitFailed)
+	}
 	v.sayFigures()
 	if len(result.Skipped) == 0 && !v.skips {
 		return
