@@ -83,7 +83,12 @@ func (c *chains) takes(id object.ID, limit uint64) (size uint64, packed bool, er
 // update takes up the packs that came and drops those that went.
 func (c *chains) update() error {
 	var stat unix.Stat_t
-	if err := unix.Stat(c.dir, &stat); err != nil {
+	err := unix.Stat(c.dir, &stat)
+	if errors.Is(err, unix.ENOENT) {
+		// git makes the directory, and history.Create: somebody has removed it.
+		err = fmt.Errorf("%w: there is no directory for them", ErrMissing)
+	}
+	if err != nil {
 		return fmt.Errorf("look at the packs: %w", err)
 	}
 	if c.packs != nil && stat.Mtim == c.read {
