@@ -70,7 +70,8 @@ test: setup format alone tidy vet lint unit ## What CI runs first: format, modul
 
 .PHONY: unit
 unit: setup helm ## Unit and integration tests of every module, the drivers' with the race detector.
-	@MODULES='csicommon gitvolume pernode' hack/each go test -race -timeout 15m ./...
+	@# Tests mostly wait, for disks and for servers that do not answer.
+	@MODULES='csicommon gitvolume pernode' hack/each go test -race -p 4 -timeout 15m ./...
 	@# Of what only runs on a developer's machine, the race detector would take minutes
 	@# to compile Helm and the Kubernetes clients once more.
 	@MODULES='e2e hack' hack/each go test -timeout 15m ./...
