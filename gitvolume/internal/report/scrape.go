@@ -2,14 +2,13 @@ package report
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"liken.sh/csicommon/build"
+	"liken.sh/csicommon/telemetry"
 	"liken.sh/gitvolume/internal/attributes"
 )
 
@@ -23,50 +22,30 @@ type instruments struct {
 }
 
 func (r *Reports) observe(meter metric.Meter) error {
-	i, all, err := newInstruments(meter)
-	if err != nil {
-		return fmt.Errorf("make the instruments: %w", err)
-	}
-	_, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	made := &telemetry.Instruments{Meter: meter}
+	i := newInstruments(made)
+	return made.Observe(func(_ context.Context, o metric.Observer) error {
 		i.observeNode(o, r.settings)
 		i.observeVolumes(o, takeSample(r.open()))
 		return nil
-	}, all...)
-	if err != nil {
-		return fmt.Errorf("register the instruments: %w", err)
-	}
-	return nil
+	})
 }
 
-func newInstruments(meter metric.Meter) (i instruments, all []metric.Observable, err error) {
-	gauge := func(into *metric.Int64ObservableGauge, name, description string) {
-		if err == nil {
-			*into, err = meter.Int64ObservableGauge(name, metric.WithDescription(description))
-			all = append(all, *into)
-		}
-	}
-	gauge(&i.armed, "git_csi_armed", "1 if a writeable volume is committed.")
-	gauge(&i.pending, "git_csi_pending_paths", "Changed paths that are not committed.")
-	gauge(&i.unpushed, "git_csi_unpushed_commits", "Commits that the remote does not have.")
-	gauge(&i.skipped, "git_csi_skipped_files", "Paths that are left out of commits.")
-	gauge(&i.diverged, "git_csi_diverged", "1 if a volume's commits go to its side branch.")
-	gauge(&i.degraded, "git_csi_watch_degraded", "1 if changes are found by scans, because file system events fail.")
-	gauge(&i.abnormal, "git_csi_volume_abnormal", "1 while anything is wrong with a volume.")
-	gauge(&i.volumes, "git_csi_volumes", "Volumes on this node.")
-	gauge(&i.bytes, "git_csi_store_bytes", "Allocated bytes of the store, as last measured.")
-	gauge(&i.refuses, "git_csi_store_refuses_writeable", "1 if the store takes no new writeable volume, because a reboot would empty it.")
-	gauge(&i.build, "git_csi_build_info", "1, labelled with the build.")
-	if err == nil {
-		i.lastPush, err = meter.Float64ObservableGauge("git_csi_last_push_timestamp_seconds",
-			metric.WithDescription("Unix time of the last push that arrived."))
-		all = append(all, i.lastPush)
-	}
-	if err == nil {
-		i.failures, err = meter.Int64ObservableCounter("git_csi_push_failures_total",
-			metric.WithDescription("Pushes that failed."))
-		all = append(all, i.failures)
-	}
-	return i, all, err
+func newInstruments(made *telemetry.Instruments) (i instruments) {
+	made.Gauge(&i.armed, "git_csi_armed", "1 if a writeable volume is committed.")
+	made.Gauge(&i.pending, "git_csi_pending_paths", "Changed paths that are not committed.")
+	made.Gauge(&i.unpushed, "git_csi_unpushed_commits", "Commits that the remote does not have.")
+	made.Gauge(&i.skipped, "git_csi_skipped_files", "Paths that are left out of commits.")
+	made.Gauge(&i.diverged, "git_csi_diverged", "1 if a volume's commits go to its side branch.")
+	made.Gauge(&i.degraded, "git_csi_watch_degraded", "1 if changes are found by scans, because file system events fail.")
+	made.Gauge(&i.abnormal, "git_csi_volume_abnormal", "1 while anything is wrong with a volume.")
+	made.Gauge(&i.volumes, "git_csi_volumes", "Volumes on this node.")
+	made.Gauge(&i.bytes, "git_csi_store_bytes", "Allocated bytes of the store, as last measured.")
+	made.Gauge(&i.refuses, "git_csi_store_refuses_writeable", "1 if the store takes no new writeable volume, because a reboot would empty it.")
+	made.Gauge(&i.build, "git_csi_build_info", "1, labelled with the build.")
+	made.Time(&i.lastPush, "git_csi_last_push_timestamp_seconds", "Unix time of the last push that arrived.")
+	made.Counter(&i.failures, "git_csi_push_failures_total", "Pushes that failed.")
+	return i
 }
 
 // observeNode leaves out what is not known: a 0 would be a lie.
@@ -77,10 +56,7 @@ func (i instruments) observeNode(o metric.Observer, settings Settings) {
 		}
 	}
 	o.ObserveInt64(i.refuses, flag(settings.RefusesWriteable))
-	o.ObserveInt64(i.build, 1, metric.WithAttributes(
-		attribute.String("version", build.Version()),
-		attribute.String("revision", build.Revision()),
-		attribute.String("goversion", build.GoVersion())))
+	telemetry.ObserveBuild(o, i.build)
 }
 
 func (i instruments) observeVolumes(o metric.Observer, s sample) {

@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"liken.sh/csicommon/build"
+	"liken.sh/csicommon/telemetry"
 	"liken.sh/pernode/internal/inspect"
 	"liken.sh/pernode/internal/sweep"
 )
@@ -67,52 +67,27 @@ type instruments struct {
 }
 
 func observe(config Config) error {
-	i, all, err := newInstruments(config.Meter)
-	if err != nil {
-		return fmt.Errorf("make the instruments: %w", err)
-	}
-	_, err = config.Meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	made := &telemetry.Instruments{Meter: config.Meter}
+	i := newInstruments(made)
+	return made.Observe(func(ctx context.Context, o metric.Observer) error {
 		i.observeCopies(o, config.Copies(ctx))
 		i.observeSweeps(o, config.Sweeps())
-		o.ObserveInt64(i.build, 1, metric.WithAttributes(
-			attribute.String("version", build.Version()),
-			attribute.String("revision", build.Revision()),
-			attribute.String("goversion", build.GoVersion())))
+		telemetry.ObserveBuild(o, i.build)
 		return nil
-	}, all...)
-	if err != nil {
-		return fmt.Errorf("register the instruments: %w", err)
-	}
-	return nil
+	})
 }
 
-func newInstruments(meter metric.Meter) (i instruments, all []metric.Observable, err error) {
-	gauge := func(into *metric.Int64ObservableGauge, name, description string) {
-		if err == nil {
-			*into, err = meter.Int64ObservableGauge(name, metric.WithDescription(description))
-			all = append(all, *into)
-		}
-	}
-	counter := func(into *metric.Int64ObservableCounter, name, description string) {
-		if err == nil {
-			*into, err = meter.Int64ObservableCounter(name, metric.WithDescription(description))
-			all = append(all, *into)
-		}
-	}
-	gauge(&i.copyBytes, "per_node_copy_bytes", "Allocated bytes of a volume's copy on this node, as last measured.")
-	gauge(&i.copies, "per_node_copies", "Copies on this node.")
-	gauge(&i.held, "per_node_held_copies", "Copies a pod holds.")
-	gauge(&i.capacity, "per_node_store_capacity_bytes", "Size of the store's file system.")
-	gauge(&i.available, "per_node_store_available_bytes", "Bytes of the store's file system that can still be taken.")
-	gauge(&i.build, "per_node_build_info", "1, labelled with the build.")
-	counter(&i.removed, "per_node_copies_removed_total", "Copies removed because their PersistentVolume is gone.")
-	counter(&i.failures, "per_node_sweep_failures_total", "Sweeps that could not decide or remove something.")
-	if err == nil {
-		i.lastSweep, err = meter.Float64ObservableGauge("per_node_last_sweep_timestamp_seconds",
-			metric.WithDescription("Unix time of the last sweep without a failure."))
-		all = append(all, i.lastSweep)
-	}
-	return i, all, err
+func newInstruments(made *telemetry.Instruments) (i instruments) {
+	made.Gauge(&i.copyBytes, "per_node_copy_bytes", "Allocated bytes of a volume's copy on this node, as last measured.")
+	made.Gauge(&i.copies, "per_node_copies", "Copies on this node.")
+	made.Gauge(&i.held, "per_node_held_copies", "Copies a pod holds.")
+	made.Gauge(&i.capacity, "per_node_store_capacity_bytes", "Size of the store's file system.")
+	made.Gauge(&i.available, "per_node_store_available_bytes", "Bytes of the store's file system that can still be taken.")
+	made.Gauge(&i.build, "per_node_build_info", "1, labelled with the build.")
+	made.Counter(&i.removed, "per_node_copies_removed_total", "Copies removed because their PersistentVolume is gone.")
+	made.Counter(&i.failures, "per_node_sweep_failures_total", "Sweeps that could not decide or remove something.")
+	made.Time(&i.lastSweep, "per_node_last_sweep_timestamp_seconds", "Unix time of the last sweep without a failure.")
+	return i
 }
 
 // observeCopies leaves out what is not known yet: a 0 would be a lie.
