@@ -107,8 +107,8 @@ func TestRestartUnderAPod(t *testing.T) {
 		n.step = c.before
 		n.publish()
 		n.settle(time.Minute)
-		n.write("a", "2")
 		c.step, c.nth = 0, 1
+		n.write("a", "2")
 		n.settle(10 * time.Second)
 		if c.at == "" {
 			t.Fatal("it did not end")
