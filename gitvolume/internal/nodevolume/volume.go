@@ -48,6 +48,10 @@ type Settings struct {
 	// Root is what the root of a fresh tree is like, and Fresh what is in it.
 	Root  metadata.Seen
 	Fresh metadata.Fresh
+	// ForeignRoot says that the root's own mode and owner are neither recorded nor changed.
+	ForeignRoot bool
+	// Pending is told what would be committed while the volume is not armed; nil: nobody is.
+	Pending func(lines []string)
 
 	// Arming is what counts at first, and ScanEvery the time between two full scans.
 	Arming    writeable.Arming
@@ -161,7 +165,7 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	own := func(a store.Anchor) string { return store.VolumeRef(v.handle(), a) }
 	side := attributes.SideBranch(v.Branch, v.handle())
 	m.Volume = writeable.New(writeable.Settings{
-		Owner: v.Owner, Dir: v.Dir, Root: v.Root, Fresh: v.Fresh, Group: v.current().Group,
+		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.current().Group,
 		Ref: v.Branch, Side: side,
 		Refs: writeable.Refs{
 			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
@@ -170,7 +174,8 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
 		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
 		Arming: arming, Position: v.Position(), ScanEvery: v.ScanEvery, Jitter: rand.Float64,
-		Use: func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
+		Pending: v.Pending,
+		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
 		Broken: func(err error) {
 			select {
 			case v.broken <- err:
@@ -183,7 +188,8 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 
 // use keeps the repository from being set aside, if it still is that instance.
 func (v *Volume) use(ctx context.Context, instance store.Identity) (release func(), err error) {
-	if release, err = v.repository.Use(ctx); err != nil {
+	used, err := v.repository.Use(ctx)
+	if err != nil {
 		return nil, err
 	}
 	now, err := v.repository.Instance()
@@ -191,12 +197,12 @@ func (v *Volume) use(ctx context.Context, instance store.Identity) (release func
 		err = fmt.Errorf("the repository was set aside: %w", history.ErrMissing)
 	}
 	if err != nil {
-		release()
+		used()
 		return nil, err
 	}
 	return func() {
 		v.repository.Written()
-		release()
+		used()
 	}, nil
 }
 
