@@ -14,7 +14,7 @@ version = $(shell git describe --tags --match '$(1)/v*' --dirty 2>/dev/null | se
 # lend one module from another must not hide in a release.
 # grpcnotrace drops a debug page of grpc that keeps the linker from leaving out
 # unused methods, 3 MiB of resident memory on every node.
-go_build = GOWORK=off CGO_ENABLED=0 go build -trimpath -tags grpcnotrace
+go_build = GOWORK=off go build -trimpath -tags grpcnotrace
 
 # A tool's path, built as hack/go.mod pins it. Go keeps it in its build cache.
 tool = "$$(cd hack && GOWORK=off go tool -n $(1))"
@@ -30,12 +30,15 @@ help: ## List the targets.
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
-	@echo "building bin/pernode$$([ -e bin/pernode ] || echo ', the first time for minutes')"
-	@cd pernode && $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,pernode)' -o ../bin/pernode ./cmd/pernode
+	@echo "building bin/pernode and bin/gitvolume$$([ -e bin/gitvolume ] || echo ', the first time for minutes')"
+	@cd pernode && CGO_ENABLED=0 $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,pernode)' -o ../bin/pernode ./cmd/pernode
+	@# libgit2 is the system's.
+	@cd gitvolume && CGO_ENABLED=1 $(go_build) -ldflags '-s -w -X liken.sh/csicommon/build.version=$(call version,gitvolume)' -o ../bin/gitvolume ./cmd/gitvolume
 	@echo "built bin/pernode $$(bin/pernode --version)"
+	@echo "built bin/gitvolume $$(bin/gitvolume --version)"
 
 .PHONY: demo
-demo: build ## See the per-node driver work, without a cluster; seconds, once it is built.
+demo: build ## See the drivers work, without a cluster; a minute, once they are built.
 	@echo "building the demo"
 	@go build -o bin/demo ./hack/demo
 	@bin/demo

@@ -20,6 +20,9 @@ import (
 // open to every user, who must not walk in to it.
 const Mode = 0o700
 
+// ErrInUse says that another process has the store open.
+var ErrInUse = errors.New("another process is using it, stop that one first")
+
 // Layout says what a driver's store looks like.
 type Layout struct {
 	// Dir is the store's path, absolute; it is made if it is missing.
@@ -97,7 +100,7 @@ func (s *Store) takeLock() error {
 	s.lock = f
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return errors.New("another process is using it, stop that one first")
+			return ErrInUse
 		}
 		return fmt.Errorf("lock it: %w", err)
 	}

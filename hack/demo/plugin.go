@@ -46,8 +46,13 @@ func (b *logBuffer) String() string {
 
 // startPlugin starts the driver; it is killed when the demo ends in any way.
 func startPlugin(path string, arguments ...string) (*plugin, error) {
-	p := &plugin{process: exec.Command(path, arguments...), log: &logBuffer{}, ended: make(chan error, 1)}
-	p.process.Stderr = p.log
+	return startProcess(exec.Command(path, arguments...))
+}
+
+// startProcess is startPlugin for any process. The log has all that it prints.
+func startProcess(process *exec.Cmd) (*plugin, error) {
+	p := &plugin{process: process, log: &logBuffer{}, ended: make(chan error, 1)}
+	p.process.Stdout, p.process.Stderr = p.log, p.log
 	p.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
@@ -68,13 +73,23 @@ func startPlugin(path string, arguments ...string) (*plugin, error) {
 
 // awaitLine waits until the plugin has logged a line with these words.
 func (p *plugin) awaitLine(ctx context.Context, words string) error {
+	return p.await(ctx, words, func(log string) bool { return strings.Contains(log, words) })
+}
+
+// awaitMore waits until the plugin has logged more than so many bytes, for the sake of
+// these words.
+func (p *plugin) awaitMore(ctx context.Context, length int, words string) error {
+	return p.await(ctx, words, func(log string) bool { return len(log) > length })
+}
+
+func (p *plugin) await(ctx context.Context, words string, there func(log string) bool) error {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
-	for !strings.Contains(p.log.String(), words) {
+	for !there(p.log.String()) {
 		select {
 		case err := <-p.ended:
 			p.ended <- err
-			return fmt.Errorf("the driver ended by itself: %w", err)
+			return fmt.Errorf("the driver ended by itself, before it said %q: %w", words, err)
 		case <-ctx.Done():
 			return fmt.Errorf("the driver does not say %q: %w", words, context.Cause(ctx))
 		case <-ticker.C:

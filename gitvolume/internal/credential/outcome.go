@@ -41,7 +41,7 @@ func (s *Session) Explanation() string {
 
 func (s *Session) distrust() string {
 	if s.credential.HasKnownHosts() {
-		return "the Secret's known_hosts does"
+		return "the known_hosts that came with the key does"
 	}
 	return "is not the one first seen, and the node does"
 }

@@ -37,9 +37,8 @@ func (v *Volume) start(ctx context.Context, take func(m *machine) error) error {
 	if v.machine != nil {
 		return nil
 	}
-	arming := v.arming
 	err := v.save(func(r *store.Record) {
-		r.Class = classOf(arming)
+		v.recordClass(r)
 		r.Position.Stopped = false
 	})
 	if err != nil {
@@ -119,7 +118,7 @@ func (v *Volume) setRepositoryAside(ctx context.Context, why error) error {
 
 // follow runs a machine until Stop. The caller holds mu.
 func (v *Volume) follow(m *machine) {
-	v.machine = m
+	v.exchange(m)
 	go m.Run()
 	v.attend()
 }
@@ -127,9 +126,11 @@ func (v *Volume) follow(m *machine) {
 // attend repairs what breaks, until v.stop.
 func (v *Volume) attend() {
 	ctx, stop := context.WithCancel(context.Background())
-	v.stop, v.repaired = stop, make(chan struct{})
+	repaired := make(chan struct{})
+	v.setStop(stop)
+	v.repaired = repaired
 	go func() {
-		defer close(v.repaired)
+		defer close(repaired)
 		for {
 			select {
 			case <-ctx.Done():
@@ -141,6 +142,12 @@ func (v *Volume) attend() {
 	}()
 }
 
+func (v *Volume) setStop(stop context.CancelFunc) {
+	v.machineMu.Lock()
+	defer v.machineMu.Unlock()
+	v.stop = stop
+}
+
 // repair takes the tree up again with a new repository. Until that works nobody commits
 // it, and nothing of it is lost.
 func (v *Volume) repair(ctx context.Context, why error) {
@@ -150,14 +157,20 @@ func (v *Volume) repair(ctx context.Context, why error) {
 		return
 	}
 	v.Log.Error("the repository is broken: it is set aside, and fetched again", "error", why)
-	err := errors.Join(v.machine.Stop(ctx, 0), v.machine.close())
+	err := v.machine.Stop(ctx, 0)
+	if err != nil && !writeable.IsFinal(err) {
+		// It runs on, and complains again.
+		v.Log.Warn("the broken repository is still used: what was written could not be committed", "error", err)
+		return
+	}
+	err = errors.Join(err, v.machine.close())
 	v.Log.Info("the broken repository is not used any more", "error", err)
-	v.machine = nil
+	v.exchange(nil)
 	delay := firstRepair
 	for {
 		m, err := v.ready(ctx, func(m *machine) error { return m.Resume(ctx) })
 		if err == nil {
-			v.machine = m
+			v.exchange(m)
 			go m.Run()
 			return
 		}
@@ -169,6 +182,14 @@ func (v *Volume) repair(ctx context.Context, why error) {
 			return
 		}
 		delay = min(2*delay, lastRepair)
+	}
+}
+
+func (v *Volume) endRepair() {
+	v.machineMu.Lock()
+	defer v.machineMu.Unlock()
+	if v.stop != nil {
+		v.stop()
 	}
 }
 
@@ -189,6 +210,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 // has to be called again. With a repository that is broken and cannot be fetched, or a
 // tree that is not the volume's, there is nothing to wait for: the next start commits.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
+	// A repair that fetches holds mu, and ends then.
+	v.endRepair()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.stop == nil {
@@ -202,7 +225,7 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 		<-repaired
 		v.mu.Lock()
 		if v.machine == nil {
-			v.stop = nil
+			v.setStop(nil)
 			return nil
 		}
 	}
@@ -218,6 +241,7 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 		return err
 	}
 	err = errors.Join(err, v.machine.close())
-	v.machine, v.stop = nil, nil
+	v.exchange(nil)
+	v.setStop(nil)
 	return err
 }

@@ -48,6 +48,10 @@ type Settings struct {
 	// Root is what the root of a fresh tree is like, and Fresh what is in it.
 	Root  metadata.Seen
 	Fresh metadata.Fresh
+	// ForeignRoot says that the root's own mode and owner are neither recorded nor changed.
+	ForeignRoot bool
+	// Pending is told what would be committed while the volume is not armed; nil: nobody is.
+	Pending func(lines []string)
 
 	// Arming is what counts at first, and ScanEvery the time between two full scans.
 	Arming    writeable.Arming
@@ -60,17 +64,25 @@ type Volume struct {
 	Settings
 	repository store.Repository
 
-	// mu is held while the state machine is exchanged.
-	mu      sync.Mutex
-	machine *machine
-	// stop ends the wish to repair, and repaired is closed when there is none any more.
-	stop     context.CancelFunc
+	// mu is held while the state machine is exchanged, which may take as long as a fetch.
+	mu sync.Mutex
+	// repaired is closed when nothing is repaired any more.
 	repaired chan struct{}
 	broken   chan error
 
+	// machineMu is held for a moment only: who arms the volume or brings a credential does
+	// not wait for mu, nor does the wish to stop. What is below is written while mu is held
+	// too, but for arming and armings.
+	machineMu sync.Mutex
+	machine   *machine
+	// stop ends the wish to repair.
+	stop context.CancelFunc
+	// arming is what counts now, and armings how often another came.
+	arming  writeable.Arming
+	armings int
+
 	recordMu sync.Mutex
 	record   store.Record
-	arming   writeable.Arming
 }
 
 // machine is the state machine with the repository that it has open.
@@ -78,6 +90,8 @@ type machine struct {
 	*writeable.Volume
 	open     *history.Repository
 	instance store.Identity
+	// armings is of which arming the machine was made.
+	armings int
 }
 
 // New loads what the store has of the volume, or begins a record. The error wraps
@@ -94,6 +108,9 @@ func New(settings Settings) (*Volume, error) {
 		v.record = settings.Record
 	case err != nil:
 		return nil, err
+	case kept.Position == (store.Position{}):
+		// Nothing was ever made of it: what was asked for then may have been a mistake.
+		v.record = settings.Record
 	case kept.URL != settings.Record.URL || kept.Ref != settings.Record.Ref:
 		return nil, fmt.Errorf("%w: this node keeps a tree of volume %q that is of %s of %s; it is never made one of %s of %s: "+
 			"give the volume another handle, or remove what this node keeps of it", ErrRefused,
@@ -143,10 +160,12 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	if m.open, err = history.Open(v.repository.Dir()); err != nil {
 		return nil, fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
 	}
+	var arming writeable.Arming
+	arming, m.armings = v.armed()
 	own := func(a store.Anchor) string { return store.VolumeRef(v.handle(), a) }
 	side := attributes.SideBranch(v.Branch, v.handle())
 	m.Volume = writeable.New(writeable.Settings{
-		Owner: v.Owner, Dir: v.Dir, Root: v.Root, Fresh: v.Fresh, Group: v.current().Group,
+		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.current().Group,
 		Ref: v.Branch, Side: side,
 		Refs: writeable.Refs{
 			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
@@ -154,8 +173,9 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		},
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
 		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
-		Arming: v.arming, Position: v.Position(), ScanEvery: v.ScanEvery, Jitter: rand.Float64,
-		Use: func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
+		Arming: arming, Position: v.Position(), ScanEvery: v.ScanEvery, Jitter: rand.Float64,
+		Pending: v.Pending,
+		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
 		Broken: func(err error) {
 			select {
 			case v.broken <- err:
@@ -168,7 +188,8 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 
 // use keeps the repository from being set aside, if it still is that instance.
 func (v *Volume) use(ctx context.Context, instance store.Identity) (release func(), err error) {
-	if release, err = v.repository.Use(ctx); err != nil {
+	used, err := v.repository.Use(ctx)
+	if err != nil {
 		return nil, err
 	}
 	now, err := v.repository.Instance()
@@ -176,12 +197,12 @@ func (v *Volume) use(ctx context.Context, instance store.Identity) (release func
 		err = fmt.Errorf("the repository was set aside: %w", history.ErrMissing)
 	}
 	if err != nil {
-		release()
+		used()
 		return nil, err
 	}
 	return func() {
 		v.repository.Written()
-		release()
+		used()
 	}, nil
 }
 
@@ -206,13 +227,38 @@ func (w watches) Start(root string) (writeable.Watch, error) {
 
 // Arm has another class count, also after a restart.
 func (v *Volume) Arm(arming writeable.Arming) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.machineMu.Lock()
 	v.arming = arming
+	v.armings++
 	if v.machine != nil {
+		v.machine.armings = v.armings
 		v.machine.Arm(arming)
 	}
-	return v.save(func(r *store.Record) { r.Class = classOf(arming) })
+	v.machineMu.Unlock()
+	return v.save(v.recordClass)
+}
+
+// armed is the arming that counts now, and how many there were before it.
+func (v *Volume) armed() (writeable.Arming, int) {
+	v.machineMu.Lock()
+	defer v.machineMu.Unlock()
+	return v.arming, v.armings
+}
+
+// recordClass has a record say which class is in force now.
+func (v *Volume) recordClass(r *store.Record) {
+	arming, _ := v.armed()
+	r.Class = classOf(arming)
+}
+
+// exchange makes a machine the one that is told things; nil: none is.
+func (v *Volume) exchange(m *machine) {
+	v.machineMu.Lock()
+	defer v.machineMu.Unlock()
+	v.machine = m
+	if m != nil && m.armings != v.armings {
+		m.Arm(v.arming) // It came while the machine was made.
+	}
 }
 
 // classOf is an arming as a record keeps it.
@@ -226,8 +272,8 @@ func classOf(arming writeable.Arming) store.Class {
 
 // TakeCredential says that the access has another credential.
 func (v *Volume) TakeCredential() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
+	v.machineMu.Lock()
+	defer v.machineMu.Unlock()
 	if v.machine != nil {
 		v.machine.TakeCredential()
 	}

@@ -21,7 +21,15 @@ func NewPrinter(out io.Writer) *Printer { return &Printer{out: out} }
 // Post prints when it was, what happened and to what, in words; whom it is about, the
 // person knows.
 func (p *Printer) Post(_ event.Object, _ event.Type, reason, message string) {
-	line := time.Now().Format(time.TimeOnly) + " " + words(reason) + ": " + event.Message(message) + "\n"
+	p.Print(words(reason), event.Message(message))
+}
+
+// Wrong prints a fault that makes no Event.
+func (p *Printer) Wrong(message string) { p.Print("wrong", event.Message(message)) }
+
+// Print prints a line of the same form about something else: what, in a word, and more.
+func (p *Printer) Print(what, more string) {
+	line := time.Now().Format(time.TimeOnly) + " " + what + ": " + more + "\n"
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, _ = io.WriteString(p.out, line)

@@ -18,15 +18,18 @@ func TestPrinter(t *testing.T) {
 		now := time.Now().Format(time.TimeOnly)
 		var out strings.Builder
 		// As `gitvolume watch` has it: no pod, no claim, a directory.
-		s := newStation(t, func(settings *report.Settings) { settings.Recorder = report.NewPrinter(&out) })
+		printer := report.NewPrinter(&out)
+		s := newStation(t, func(settings *report.Settings) { settings.Recorder, settings.Unposted = printer, printer.Wrong })
 		subject := shop()
 		subject.Namespace, subject.Claim, subject.ClaimUID, subject.Volume = "", "", "", "/srv/site"
 		v := s.Volume(subject)
 		v.Happened(report.Pushed, "3f2a1b0 to main, 2 paths")
 		v.Raise(report.PushFailed, "the remote declines\x1b[2J")
 		v.Raise(report.PushFailed, "the remote declines\x1b[2J")
-		v.Raise(report.CredentialMissing, "makes no Event")
-		want := now + " pushed: 3f2a1b0 to main, 2 paths\n" + now + ` not pushed: the remote declines\x1b[2J` + "\n"
+		v.Raise(report.CredentialMissing, "makes no Event\x1b")
+		v.Raise(report.CredentialMissing, "makes no Event\x1b")
+		want := now + " pushed: 3f2a1b0 to main, 2 paths\n" + now + ` not pushed: the remote declines\x1b[2J` + "\n" +
+			now + ` wrong: makes no Event\x1b` + "\n"
 		if out.String() != want {
 			t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 		}

@@ -15,6 +15,9 @@ import (
 type Settings struct {
 	// Recorder posts the Events; nil: the log has to do, which says all of them too.
 	Recorder event.Recorder
+	// Unposted is told of each fault, as it begins or its message changes, that makes no
+	// Event: for a person who looks on, and has no log; nil: nobody is.
+	Unposted func(message string)
 	Log      *slog.Logger
 	Meter    metric.Meter
 	// StoreBytes is how much the store takes on its disk, as last measured; nil or not

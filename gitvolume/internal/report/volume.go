@@ -85,6 +85,9 @@ func (v *Volume) raise(f Fault, message string) {
 	isNews := !known || fault.message != message
 	if isNews {
 		v.log().Warn("something is wrong", "fault", string(f), "message", message)
+		if is.event == "" && v.reports.settings.Unposted != nil {
+			v.reports.settings.Unposted(message)
+		}
 	}
 	if is.event != "" && (isNews || is.repeats && now.Sub(fault.posted) >= repeatEvery) {
 		v.reports.post(event.Warning, is.event, message, v.about()...)

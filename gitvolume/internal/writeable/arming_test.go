@@ -2,6 +2,7 @@ package writeable_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,40 @@ func (n *node) arm(class policy.Class) {
 	n.arming = writeable.Arming{Policy: p, Class: class.Name, Unarmed: err}
 	n.volume.Arm(n.arming)
 	n.settle(0)
+}
+
+// What would be committed is told as a commit would say it.
+func TestPendingLines(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1", "b": "1", "d/e": "1"})
+		n := w.node()
+		n.arming = unarmed()
+		var told [][]string
+		n.change = func(s *writeable.Settings) { s.Pending = func(lines []string) { told = append(told, lines) } }
+		n.publish()
+		n.settle(time.Minute)
+		n.write("a", "2")
+		n.write("c\nd", "1")
+		n.remove("d")
+		n.settle(time.Minute)
+		want := []string{"M a", `A "c\nd"`, "D d/e"}
+		if last := told[len(told)-1]; !slices.Equal(last, want) {
+			t.Errorf("told %q, want %q", last, want)
+		}
+		n.write("a", "1")
+		n.settle(time.Minute)
+		if last := told[len(told)-1]; !slices.Equal(last, want[1:]) {
+			t.Errorf("told %q, want %q", last, want[1:])
+		}
+		before := len(told)
+		n.arm(policy.Class{Name: "fast", Driver: "git.liken.sh", Parameters: files{"push.quiesce": "5s"}})
+		n.settle(time.Hour)
+		w.remoteHas("main", files{"a": "1", "b": "1", "c\nd": "1"})
+		if len(told) != before {
+			t.Errorf("an armed volume tells %q", told[before:])
+		}
+		n.stop()
+	})
 }
 
 func TestClassUnderWay(t *testing.T) {

@@ -178,7 +178,9 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 	}
 	paths := slices.Clone(moved.Written)
 	for path := range metadata.Diff(before, v.record) {
-		paths = append(paths, path)
+		if path != metadata.Root || !v.ForeignRoot {
+			paths = append(paths, path)
+		}
 	}
 	if err := v.replay(ctx, paths); err != nil {
 		return err
@@ -193,9 +195,12 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 // replay gives files that were put in place their metadata; nil paths are all.
 func (v *Volume) replay(ctx context.Context, paths []string) error {
 	if v.Arming.Policy.Metadata {
-		replay := worktree.Replay{Memory: v.memory, Record: v.record, Fresh: v.Fresh, Root: v.Root}
+		record, err := v.replayed()
+		if err != nil {
+			return err
+		}
+		replay := worktree.Replay{Memory: v.memory, Record: record, Fresh: v.Fresh, Root: v.Root}
 		var memory *worktree.Memory
-		var err error
 		if paths == nil {
 			memory, err = v.tree.ReplayAll(ctx, replay)
 		} else {
@@ -209,6 +214,14 @@ func (v *Volume) replay(ctx context.Context, paths []string) error {
 	p := v.position
 	p.Replaying = false
 	return v.keep(p)
+}
+
+// replayed is what of the record the tree is given.
+func (v *Volume) replayed() (metadata.Record, error) {
+	if !v.ForeignRoot || v.record.Entry(metadata.Root).IsZero() {
+		return v.record, nil
+	}
+	return v.record.Apply(metadata.Delta{metadata.Root: metadata.Entry{}})
 }
 
 // intents keeps the one move of the tree in the volume's position.

@@ -23,6 +23,9 @@ func (v *Volume) look(ctx context.Context) error {
 	if v.pending > 0 {
 		v.pendingPath = result.Changes[0].Path
 	}
+	if v.Pending != nil && v.Arming.Unarmed != nil {
+		v.Pending(v.lines(result.Changes))
+	}
 	v.looked(result)
 	return nil
 }
@@ -66,6 +69,9 @@ func (v *Volume) scan(ctx context.Context, blobs worktree.Blobs) (*worktree.Resu
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at the tree: %w", err)
+	}
+	if v.ForeignRoot {
+		delete(result.Metadata, metadata.Root)
 	}
 	if v.watch != nil {
 		v.tell(hint, result)

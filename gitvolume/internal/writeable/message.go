@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/worktree"
 )
 
@@ -20,10 +21,19 @@ func (v *Volume) message(result *worktree.Result) string {
 	} else {
 		fmt.Fprintf(&text, "Update %d paths\n\n", len(changes))
 	}
-	for i, change := range result.Changes {
+	for _, line := range v.lines(result.Changes) {
+		text.WriteString(line + "\n")
+	}
+	fmt.Fprintf(&text, "\n%s%s\n", trailer, v.Owner)
+	return text.String()
+}
+
+// lines name changes, one a line, up to a bound.
+func (v *Volume) lines(changes []history.Change) []string {
+	lines := make([]string, 0, min(len(changes), mostLines+1))
+	for i, change := range changes {
 		if i == mostLines {
-			fmt.Fprintf(&text, "and %d more\n", len(result.Changes)-i)
-			break
+			return append(lines, fmt.Sprintf("and %d more", len(changes)-i))
 		}
 		letter := "A"
 		switch {
@@ -32,10 +42,9 @@ func (v *Volume) message(result *worktree.Result) string {
 		case v.memory.Entry(change.Path).Mode != 0:
 			letter = "M"
 		}
-		fmt.Fprintf(&text, "%s %s\n", letter, printable(change.Path))
+		lines = append(lines, letter+" "+printable(change.Path))
 	}
-	fmt.Fprintf(&text, "\n%s%s\n", trailer, v.Owner)
-	return text.String()
+	return lines
 }
 
 const trailer = "Volume: "

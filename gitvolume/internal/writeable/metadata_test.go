@@ -11,6 +11,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/writeable"
 )
 
 func (n *node) chmod(path string, mode os.FileMode) {
@@ -102,6 +103,46 @@ func TestModesOfTwoWriters(t *testing.T) {
 		if refs := w.upstream.Git("for-each-ref", "--format=%(refname)", "refs/heads"); refs != ref {
 			t.Errorf("the branches are %q, want main alone", refs)
 		}
+	})
+}
+
+// Of a root that is not the volume's own nothing is recorded, and it is left as it is when
+// another volume's record has it.
+func TestForeignRoot(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		other, n := w.nodeOf("other", "default/other"), w.node()
+		n.change = func(s *writeable.Settings) { s.Root.Mode, s.ForeignRoot = 0o750, true }
+		n.publish()
+		n.chmod(".", 0o700)
+		n.chmod("a", 0o600)
+		n.settle(time.Minute)
+		n.stop()
+		if got := w.record(); strings.Contains(got, "dir") || !strings.Contains(got, `"a"`) {
+			t.Errorf("the record is\n%s", got)
+		}
+
+		other.publish()
+		other.chmod(".", 0o711)
+		other.settle(time.Minute)
+		other.stop()
+		recorded := w.record()
+		if !strings.Contains(recorded, "0711") {
+			t.Errorf("the record is\n%s", recorded)
+		}
+
+		n.publish()
+		n.write("b", "1")
+		n.settle(time.Minute)
+		n.modeIs(".", 0o700)
+		if got := w.record(); got != recorded {
+			t.Errorf("the record is\n%s\nand was\n%s", got, recorded)
+		}
+		third := w.restored()
+		third.modeIs(".", 0o711)
+		third.modeIs("a", 0o600)
+		third.stop()
+		n.stop()
 	})
 }
 

@@ -94,6 +94,9 @@ type Settings struct {
 	Root  metadata.Seen
 	Fresh metadata.Fresh
 	Group *uint32
+	// ForeignRoot says that mode, owner and group of the root itself are not the volume's:
+	// they are neither recorded nor changed.
+	ForeignRoot bool
 	// Ref and Side are the full names of the volume's branch and of its side branch.
 	Ref, Side  string
 	Refs       Refs
@@ -108,6 +111,10 @@ type Settings struct {
 	// Arming and Position are what counts at first.
 	Arming   Arming
 	Position store.Position
+	// Pending is told in Run's goroutine what would be committed, each time that was looked
+	// for while the volume is not armed: one line a path, as a commit's message has them; nil:
+	// nobody is.
+	Pending func(lines []string)
 	// ScanEvery is the time between two full scans.
 	ScanEvery time.Duration
 	// Jitter gives a number from 0 to 1, by which delays are spread.

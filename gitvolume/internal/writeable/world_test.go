@@ -62,6 +62,8 @@ type node struct {
 	said   *said
 	arming writeable.Arming
 	step   func(writeable.Step)
+	// change changes the settings of a process before it begins; nil: nothing.
+	change func(*writeable.Settings)
 
 	volume  *writeable.Volume
 	repo    *history.Repository
@@ -105,7 +107,7 @@ func (n *node) start() *writeable.Volume {
 	keeper := &keeper{dir: n.dir}
 	escaped := func(name string) string { return "refs/git-csi/remote/" + object.EscapeRef(name) }
 	own := func(name string) string { return "refs/git-csi/volumes/" + n.handle + "/" + name }
-	n.volume = writeable.New(writeable.Settings{
+	settings := writeable.Settings{
 		Owner: n.owner, Dir: n.tree(),
 		Root:  metadata.Seen{Kind: metadata.Directory, Mode: 0o777, Owner: uint32(os.Getuid()), Group: uint32(os.Getgid())},
 		Fresh: metadata.Plain(), Ref: ref, Side: attributes.SideBranch(ref, n.handle),
@@ -118,7 +120,11 @@ func (n *node) start() *writeable.Volume {
 		Report: n.said, Durations: n.said, Log: slog.New(slog.DiscardHandler),
 		Arming: n.arming, Position: keeper.position(n.t), ScanEvery: 5 * time.Minute,
 		Jitter: func() float64 { return 0 }, BeforeStep: n.step,
-	})
+	}
+	if n.change != nil {
+		n.change(&settings)
+	}
+	n.volume = writeable.New(settings)
 	return n.volume
 }
 

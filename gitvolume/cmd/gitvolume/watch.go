@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/writeable"
+)
+
+// backgroundEnd is how long what works in the background may take to end.
+const backgroundEnd = 5 * time.Second
+
+// runWatch is the command watch.
+func runWatch(arguments []string) int {
+	options, err := parseOptions(arguments)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Print(watchUsage())
+		return 0
+	case err != nil:
+		return unusable(err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), endings(options)...)
+	defer stop()
+	// The first signal asks for a clean end, a second one ends at once.
+	context.AfterFunc(ctx, stop)
+	hangups := make(chan os.Signal, 1)
+	if options.class != "" {
+		signal.Notify(hangups, syscall.SIGHUP)
+	}
+	// A reader of the lines who leaves must not end the process before it has committed.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+
+	w, err := newWatcher(options)
+	if err != nil {
+		return unusable(err)
+	}
+	code := w.run(ctx, hangups)
+	if err := w.close(); err != nil {
+		w.log.Warn("the store was not given up cleanly", "error", err)
+	}
+	return code
+}
+
+// endings are the signals that ask for the end. Without a class there is none to be read
+// again, and a terminal that closes means the end.
+func endings(o options) []os.Signal {
+	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if o.class == "" {
+		all = append(all, syscall.SIGHUP)
+	}
+	return all
+}
+
+// run follows the directory until ctx ends.
+func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
+	if err := w.store.Recover(ctx, w.command); err != nil && ctx.Err() == nil {
+		w.log.Warn("not all of the store could be repaired", "error", err)
+	}
+	w.printer.Print("watching", fmt.Sprintf("%s, for %s of %s; the history is in %s",
+		w.place.dir, w.asked.Ref, w.asked.URL.Repo(), w.store.Dir()))
+	if reason, err := w.store.Volatile(); err == nil && reason != "" {
+		w.printer.Print("beware", reason)
+	}
+	if err := w.volume.Publish(ctx); err != nil {
+		if ctx.Err() != nil {
+			w.printer.Print("stopped", "nothing was begun")
+			return exitFailed
+		}
+		return unusable(w.explained(err))
+	}
+	background, endBackground := context.WithCancel(context.WithoutCancel(ctx))
+	defer endBackground()
+	var behind sync.WaitGroup
+	behind.Go(func() { w.store.KeepTidy(background, w.command.GC) })
+	behind.Go(func() { w.store.EmptyTrash(background) })
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-hangups:
+			w.rearm()
+		}
+	}
+	code := w.stop()
+	endBackground()
+	if !endsWithin(&behind, backgroundEnd) {
+		w.log.Warn("ending although the disk does not answer")
+	}
+	return code
+}
+
+// explained adds to an error of the start what is to be done.
+func (w *watcher) explained(err error) error {
+	var missing *remote.MissingRef
+	switch {
+	case errors.Is(err, writeable.ErrReplaced):
+		return fmt.Errorf("%q is not the directory that was watched, and nothing was changed: if its disk is not mounted, mount it; "+
+			"if it was copied or made anew, move it away, and the last commit is put in its place", w.place.dir)
+	case errors.Is(err, writeable.ErrForeignTree):
+		return fmt.Errorf("%q is not empty any more: watch an empty directory", w.place.dir)
+	case errors.As(err, &missing):
+		return fmt.Errorf("--ref: %w", err)
+	}
+	return err
+}
+
+// rearm reads the class again. One that cannot be used pauses the directory, and is said.
+func (w *watcher) rearm() {
+	arming, _ := readClass(w.options.class) // The error is in the arming.
+	w.arming = arming
+	w.pending.forget()
+	if err := w.volume.Arm(arming); err != nil {
+		w.printer.Print("wrong", "the class counts until the end, and could not be written down: "+oneLine(err.Error()))
+	}
+}
+
+// stop commits and pushes the last that was written, and says what of it did not arrive.
+func (w *watcher) stop() int {
+	w.printer.Print("stopping", fmt.Sprintf("what was written last is committed and pushed, for %s at most; a second signal ends at once", w.options.stopPushTimeout))
+	err := w.volume.Stop(context.Background(), w.options.stopPushTimeout)
+	position := w.volume.Position()
+	switch {
+	case err != nil:
+		w.printer.Print("stopped", "what was written last is not committed, and is at the next start: "+oneLine(err.Error()))
+		return exitFailed
+	case !position.Stopped:
+		w.printer.Print("stopped", "what was written last is not committed, for the reason above")
+		return exitFailed
+	case position.HasUnpushed():
+		w.printer.Print("stopped", "there are commits on this machine alone, in "+w.store.Dir()+"; the next start pushes them")
+		return exitFailed
+	case w.arming.Unarmed != nil:
+		w.printer.Print("stopped", "nothing is committed while there is no class in force")
+	case position.HasUnrecorded():
+		w.printer.Print("stopped", "all is on the remote but for modes, owners and empty directories")
+	default:
+		w.printer.Print("stopped", "all is on the remote")
+	}
+	return 0
+}
+
+func endsWithin(group *sync.WaitGroup, bound time.Duration) bool {
+	ended := make(chan struct{})
+	go func() { group.Wait(); close(ended) }()
+	select {
+	case <-ended:
+		return true
+	case <-time.After(bound):
+		return false
+	}
+}
+
+// pendingPrinter prints what would be committed, when that changes.
+type pendingPrinter struct {
+	print func(what, more string)
+
+	mu   sync.Mutex
+	last string
+}
+
+func (p *pendingPrinter) tell(lines []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := strings.Join(lines, "\n")
+	if all == p.last {
+		return
+	}
+	p.last = all
+	if len(lines) == 0 {
+		p.print("would commit", "nothing any more")
+	}
+	for _, line := range lines {
+		p.print("would commit", line)
+	}
+}
+
+// forget has the same be told again.
+func (p *pendingPrinter) forget() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = ""
+}
