@@ -78,7 +78,7 @@ func (v *Volume) pushed(began time.Time, from object.ID, err error) error {
 	}
 	v.clock.pushed()
 	if from != v.position.Tip {
-		v.sayPushed(from, time.Since(began))
+		v.sayPushed(time.Since(began))
 	} else {
 		v.sayUpToDate()
 	}
@@ -111,6 +111,7 @@ func (v *Volume) pushRef(ctx context.Context, urgency remote.Urgency) (*upstream
 // send pushes a branch, and the record with it unless that was refused lately.
 func (v *Volume) send(ctx context.Context, branch remote.Update) (remote.Pushed, error) {
 	v.step("push")
+	v.sentOver = v.position.Published()
 	var record *remote.Update
 	if v.offersRecord() {
 		record = &remote.Update{Ref: history.MetadataRef, Tip: v.position.Metadata, Expected: v.position.MetadataBase}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/report"
@@ -150,6 +151,10 @@ func (v *Volume) sayRebased(replayed int, onto object.ID, took time.Duration) {
 
 func (v *Volume) sayDiverged(why error) {
 	v.countAhead()
+	var conflict *history.Conflict
+	if errors.As(why, &conflict) {
+		why = conflict
+	}
 	v.Report.Raise(report.Diverged, fmt.Sprintf("the volume's commits go to the branch %s until it is merged into %s: %v", short(v.Side), short(v.Ref), why))
 }
 
@@ -170,8 +175,8 @@ func (v *Volume) saySideKept(err error) {
 	v.Log.Warn("the side branch is not needed any more and could not be deleted", "branch", short(v.Side), "error", err)
 }
 
-// sayPushed says that all arrived: what lies between a commit and the tip.
-func (v *Volume) sayPushed(from object.ID, took time.Duration) {
+// sayPushed says that all arrived: what lies between where the branch was and the tip.
+func (v *Volume) sayPushed(took time.Duration) {
 	v.ahead = 0
 	v.Durations.Pushed(took)
 	v.Report.Clear(report.PushFailed, report.CredentialMissing, report.RefDeleted)
@@ -179,7 +184,7 @@ func (v *Volume) sayPushed(from object.ID, took time.Duration) {
 	v.sayFigures()
 	v.Report.Update(func(f *report.Figures) { f.LastPush = time.Now() })
 	paths := 0
-	if before, err := v.commitTree(from); err == nil {
+	if before, err := v.commitTree(v.sentOver); err == nil {
 		if differences, err := v.Repository.Diff(before, v.tipTree); err == nil {
 			paths = len(differences)
 		}

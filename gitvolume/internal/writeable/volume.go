@@ -44,6 +44,8 @@ type Volume struct {
 	ahead       int
 	// skips says that something may be left out.
 	skips bool
+	// sentOver is where the branch was when it was pushed to last.
+	sentOver object.ID
 	// remembered is the commit of the memory that was kept last.
 	remembered object.ID
 
@@ -69,6 +71,14 @@ func (v *Volume) Close() error {
 
 // Position is where the volume is. Nothing else may run.
 func (v *Volume) Position() store.Position { return v.position }
+
+// branch is the full name of the branch that the volume is on.
+func (v *Volume) branch() string {
+	if v.position.Diverged {
+		return v.Side
+	}
+	return v.Ref
+}
 
 // step tells the test which change comes.
 func (v *Volume) step(s Step) {
