@@ -30,11 +30,12 @@ var (
 // push sends what the remote lacks. Whatever the remote says is decided on where its refs
 // are then. urgency is Foreground when somebody waits.
 func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
-	began, from := time.Now(), v.position.Published()
+	began := time.Now()
 	for rebases := 0; ; {
 		if err := v.leave(ctx); err != nil {
 			return err
 		}
+		from := v.position.Published()
 		if v.position.Diverged {
 			back, err := v.pushSide(ctx, urgency)
 			if err != nil || !back {
@@ -225,6 +226,10 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 		if err != nil || again == nil {
 			return false, err
 		}
+	}
+	if !v.position.HasUnpushed() {
+		v.putOffRecord() // Only the metadata moved each time.
+		return false, nil
 	}
 	return false, fmt.Errorf("%s moved before each of %d tries: %w", v.Side, mostRebases+1, ErrSideTaken)
 }
