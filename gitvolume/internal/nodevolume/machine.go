@@ -42,7 +42,7 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	v.stateMu.Lock()
 	defer v.stateMu.Unlock()
 	m.Volume = writeable.New(writeable.Settings{
-		Owner: v.Owner, Dir: v.Dir, Root: v.Root, Fresh: v.Fresh, Group: v.record.Group,
+		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.record.Group,
 		Ref: v.Branch, Side: side,
 		Refs: writeable.Refs{
 			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
@@ -51,7 +51,8 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
 		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
 		Arming: v.arming, Position: v.record.Position, ScanEvery: v.ScanEvery, Jitter: rand.Float64,
-		Use: func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
+		Pending: v.Pending,
+		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
 		Broken: func(err error) {
 			select {
 			case m.broken <- err:

@@ -84,7 +84,7 @@ func begin(dir string) (*process, error) {
 		return nil, err
 	}
 	if err := p.store.Recover(context.Background(), p.command); err != nil {
-		return nil, err
+		p.log.Error("recover the repositories", "error", err)
 	}
 	p.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: p.command, Slots: remote.NewSlots(2), Timeout: time.Minute})
 	p.reports, err = report.New(report.Settings{Recorder: p.events, Log: p.log, Meter: noop.Meter{}})

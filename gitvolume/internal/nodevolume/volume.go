@@ -52,6 +52,10 @@ type Settings struct {
 	// Root is what the root of a fresh tree is like, and Fresh what is in it.
 	Root  metadata.Seen
 	Fresh metadata.Fresh
+	// ForeignRoot says that the root's own mode and owner are neither recorded nor changed.
+	ForeignRoot bool
+	// Pending is told what would be committed while the volume is not armed; nil: nobody is.
+	Pending func(lines []string)
 
 	// Arming is what counts at first, and ScanEvery the time between two full scans.
 	Arming    writeable.Arming

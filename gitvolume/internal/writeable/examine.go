@@ -40,6 +40,10 @@ func (v *Volume) examine() error {
 	if v.position.Tip.IsZero() {
 		return nil
 	}
+	// What was deleted can be read as long as it is held open.
+	if err := v.Repository.Reopen(); err != nil {
+		return fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
+	}
 	tree, err := v.commitTree(v.position.Tip)
 	if err != nil {
 		return err
