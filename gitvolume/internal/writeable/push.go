@@ -155,10 +155,18 @@ func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushe
 	case errors.As(pushed.Metadata, &moved):
 		up, err := v.fetchAnew(ctx, urgency)
 		return &up, err
+	case ctx.Err() != nil || isOfConnection(pushed.Metadata):
+		return nil, pushed.Metadata // The remote has not refused it.
 	}
 	v.putOffRecord()
 	v.sayRecordRefused(pushed.Metadata)
 	return nil, nil
+}
+
+// isOfConnection tells errors of a push that nobody decided on.
+func isOfConnection(err error) bool {
+	var unknown *remote.Unknown
+	return errors.As(err, &unknown) || errors.Is(err, remote.ErrUnreachable) || errors.Is(err, remote.ErrStalled) || errors.Is(err, remote.ErrTimeout)
 }
 
 func (v *Volume) putOffRecord() { v.clock.recordAt = time.Now().Add(recordRetry) }
