@@ -72,6 +72,12 @@ func (a *Access) Drop() {
 	a.credential = nil
 }
 
+// HasCredential tells whether the remote can be asked at all.
+func (a *Access) HasCredential() bool {
+	_, err := a.current()
+	return err == nil
+}
+
 // current is the credential that counts now.
 func (a *Access) current() (*credential.Credential, error) {
 	a.mu.Lock()

@@ -70,9 +70,13 @@ func (r *Repository) Close() {
 	r.pending = newPending()
 }
 
-// reopen opens the repository anew, which lets go of packs that were deleted and of
-// the descriptors of all that were read. Pending objects stay. Reading an object and
-// Flush may come to this, so nothing of libgit2's may be held across them.
+// Reopen opens the repository anew, which lets go of packs that were deleted and of the
+// descriptors of all that were read: only then it is what is on the disk. Pending objects
+// stay.
+func (r *Repository) Reopen() error { return r.reopen() }
+
+// reopen is Reopen. Reading an object and Flush may come to this, so nothing of libgit2's
+// may be held across them.
 func (r *Repository) reopen() error {
 	fresh := &Repository{dir: r.dir}
 	if err := fresh.open(); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"liken.sh/gitvolume/internal/report"
@@ -11,198 +13,180 @@ import (
 	"liken.sh/gitvolume/internal/writeable"
 )
 
-const (
-	// firstRepair and lastRepair bound the delay until a repair is tried again.
-	firstRepair = 10 * time.Second
-	lastRepair  = 5 * time.Minute
-)
+// taking has a machine take up the tree.
+type taking func(ctx context.Context, m *machine) error
+
+func publish(ctx context.Context, m *machine) error {
+	if err := m.Prepare(ctx); err != nil {
+		return err
+	}
+	return m.Watch()
+}
+
+func resume(ctx context.Context, m *machine) error {
+	if err := m.Resume(ctx); err != nil {
+		return err
+	}
+	return m.Watch()
+}
+
+// linger takes up a tree that nobody has, to push what the remote lacks.
+func linger(ctx context.Context, m *machine) error { return m.Resume(ctx) }
+
+func keep(ctx context.Context, m *machine) error {
+	if err := m.Resume(ctx); err != nil {
+		return err
+	}
+	return m.Keep(ctx)
+}
 
 // Publish brings the tree to where an application may have it, and follows it from then
-// on. Nobody has it yet. The errors are those of writeable's Prepare; after one of them
-// Publish may be called again.
-func (v *Volume) Publish(ctx context.Context) error {
-	return v.start(ctx, func(m *machine) error { return m.Prepare(ctx) })
-}
+// on. Nobody has it yet. The errors are those of writeable's Prepare, store.ErrFull and
+// ErrVolatile where there is no tree yet, and ErrUnfollowed; after one of them Publish may
+// be called again.
+func (v *Volume) Publish(ctx context.Context) error { return v.start(ctx, publish) }
 
 // Resume follows a tree that an application may have had all the time, without asking the
 // remote first.
 func (v *Volume) Resume(ctx context.Context) error {
-	return v.start(ctx, func(m *machine) error { return m.Resume(ctx) })
+	err := v.start(ctx, resume)
+	if err == nil && !v.Access.HasCredential() {
+		v.Report.Raise(report.CredentialMissing, "the volume waits for its credential, which comes with the next publish")
+	}
+	return err
 }
 
-// start makes a machine, has it take up the tree and run.
-func (v *Volume) start(ctx context.Context, take func(m *machine) error) error {
+// start has work begin that follows the tree.
+func (v *Volume) start(ctx context.Context, take taking) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.machine != nil {
+	if v.work != nil && !v.work.lingers {
 		return nil
 	}
-	err := v.save(func(r *store.Record) {
-		v.recordClass(r)
+	if err := v.endLinger(ctx); err != nil {
+		return err
+	}
+	kept := v.hasTree()
+	if !kept {
+		if err := v.checkRoom(); err != nil {
+			return err
+		}
+	}
+	v.stateMu.Lock()
+	arming := v.arming
+	err := v.saveLocked(func(r *store.Record) {
+		r.Class = classOf(arming)
 		r.Position.Stopped = false
 	})
+	v.stateMu.Unlock()
 	if err != nil {
 		return err
+	}
+	if rest := v.suspicion(); rest > 0 {
+		if !kept {
+			return v.unfollowed()
+		}
+		v.Report.Raise(report.Unfollowed, v.unfollowed().Error())
+		v.begin(&work{again: resume, rest: rest})
+		return nil
 	}
 	m, err := v.ready(ctx, take)
 	if err != nil {
 		return err
 	}
-	v.follow(m)
+	v.begin(&work{machine: m, again: resume})
 	return nil
 }
 
-// ready is a machine that has taken up the tree and watches it. A tree that is not the
-// volume's and a repository that is broken are set aside once.
-func (v *Volume) ready(ctx context.Context, take func(m *machine) error) (*machine, error) {
-	m, err := v.taken(ctx, take)
-	switch {
-	case v.isForeign(err) && v.Dir == v.Store.TreeDir(v.handle()):
-		if err := v.setTreeAside(); err != nil {
-			return nil, err
-		}
-		return v.taken(ctx, take)
-	case writeable.IsRepositoryBroken(err):
-		if err := v.setRepositoryAside(ctx, err); err != nil {
-			return nil, err
-		}
-		return v.taken(ctx, func(m *machine) error {
-			if err := m.Rebuild(ctx); err != nil {
-				return err
-			}
-			return take(m)
-		})
+// hasTree tells whether there is the tree that the record names.
+func (v *Volume) hasTree() bool {
+	named := v.Position().Tree
+	found, err := store.Identify(v.Dir)
+	return err == nil && named != store.Identity{} && found == named
+}
+
+// checkRoom tells whether a new tree may be made.
+func (v *Volume) checkRoom() error {
+	if v.Volatile != "" && v.isStores() {
+		return fmt.Errorf("%w: %s", ErrVolatile, v.Volatile)
 	}
-	return m, err
+	return v.Store.CheckFree()
 }
 
-// isForeign tells of the error of what is in place of the volume's tree and is none. Of a
-// tree whose record was lost nobody knows any more what of it is committed.
-func (v *Volume) isForeign(err error) bool {
-	return errors.Is(err, writeable.ErrReplaced) || errors.Is(err, writeable.ErrForeignTree)
-}
+// isStores tells whether the tree is in the store, and not a directory of somebody's.
+func (v *Volume) isStores() bool { return v.Dir == v.Store.TreeDir(v.handle()) }
 
-// taken is a machine that has taken up the tree and watches it.
-func (v *Volume) taken(ctx context.Context, take func(m *machine) error) (*machine, error) {
-	m, err := v.newMachine(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err = take(m); err == nil {
-		err = m.Watch()
-	}
-	if err != nil {
-		return nil, errors.Join(err, m.close())
-	}
-	return m, nil
-}
-
-func (v *Volume) setTreeAside() error {
-	const why = "it is not the directory that was made for this volume"
-	path, err := v.Store.SetAsideTree(v.handle(), why)
-	if err != nil {
-		return err
-	}
-	v.Report.Raise(report.SetAside, fmt.Sprintf("what was in place of the tree was set aside at %s: %s", path, why))
-	return nil
-}
-
-func (v *Volume) setRepositoryAside(ctx context.Context, why error) error {
-	instance, err := v.repository.Instance()
-	if err != nil {
-		return err
-	}
-	_, err = v.repository.SetAside(ctx, instance, why.Error())
-	return err
-}
-
-// follow runs a machine until Stop. The caller holds mu.
-func (v *Volume) follow(m *machine) {
-	v.exchange(m)
-	go m.Run()
-	v.attend()
-}
-
-// attend repairs what breaks, until v.stop.
-func (v *Volume) attend() {
-	ctx, stop := context.WithCancel(context.Background())
-	repaired := make(chan struct{})
-	v.setStop(stop)
-	v.repaired = repaired
-	go func() {
-		defer close(repaired)
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case err := <-v.broken:
-				v.repair(ctx, err)
-			}
-		}
-	}()
-}
-
-func (v *Volume) setStop(stop context.CancelFunc) {
-	v.machineMu.Lock()
-	defer v.machineMu.Unlock()
-	v.stop = stop
-}
-
-// repair takes the tree up again with a new repository. Until that works nobody commits
-// it, and nothing of it is lost.
-func (v *Volume) repair(ctx context.Context, why error) {
+// Keep commits a tree that nobody has, as a crash may have left it, under the class that
+// its record names. What it does not commit, the next start does.
+func (v *Volume) Keep(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if ctx.Err() != nil {
-		return
+	class := v.current().Class
+	if v.work != nil || class.Policy == nil || !class.Policy.Armed || v.Position().Tree == (store.Identity{}) {
+		return nil
 	}
-	v.Log.Error("the repository is broken: it is set aside, and fetched again", "error", why)
-	err := v.machine.Stop(ctx, 0)
-	if err != nil && !writeable.IsFinal(err) {
-		// It runs on, and complains again.
-		v.Log.Warn("the broken repository is still used: what was written could not be committed", "error", err)
-		return
+	if v.suspicion() > 0 {
+		v.Report.Raise(report.Unfollowed, v.unfollowed().Error())
+		return v.unfollowed()
 	}
-	err = errors.Join(err, v.machine.close())
-	v.Log.Info("the broken repository is not used any more", "error", err)
-	v.exchange(nil)
-	delay := firstRepair
-	for {
-		m, err := v.ready(ctx, func(m *machine) error { return m.Resume(ctx) })
-		if err == nil {
-			v.exchange(m)
-			go m.Run()
-			return
-		}
-		v.Report.Raise(report.CommitFailed, fmt.Sprintf("the repository of this node broke, and cannot be fetched again yet: %v", err))
-		v.mu.Unlock()
-		again := wait(ctx, delay)
-		v.mu.Lock()
-		if !again {
-			return
-		}
-		delay = min(2*delay, lastRepair)
+	// The class that counts now is not known before the cluster was asked.
+	asked := v.exchangeArming(writeable.Arming{Policy: *class.Policy, Class: class.Name})
+	defer v.exchangeArming(asked)
+	m, err := v.ready(ctx, keep)
+	if err != nil {
+		return err
 	}
+	return v.closeMachine(m)
 }
 
-func (v *Volume) endRepair() {
-	v.machineMu.Lock()
-	defer v.machineMu.Unlock()
-	if v.stop != nil {
-		v.stop()
-	}
+func (v *Volume) exchangeArming(arming writeable.Arming) (before writeable.Arming) {
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	before, v.arming = v.arming, arming
+	return before
 }
 
-// wait waits; false: ctx ended before.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// Linger pushes what a tree that nobody has still has to push. It waits for that no longer
+// than within, and has pushes go on after that until all is pushed, Publish or Stop.
+func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.work != nil || !v.owes() || v.suspicion() > 0 {
+		return nil
+	}
+	m, err := v.ready(ctx, linger)
+	if err != nil {
+		return err
+	}
+	v.begin(&work{machine: m, again: linger, lingers: true})
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	select {
-	case <-timer.C:
-		return true
+	case <-v.work.ended:
 	case <-ctx.Done():
-		return false
 	}
+	if v.owes() {
+		v.Report.Raise(report.PushFailed, "the volume has commits that are on this node alone, and pushed as soon as that can be")
+	}
+	return nil
+}
+
+// owes tells whether the remote lacks something of what is committed.
+func (v *Volume) owes() bool {
+	p := v.Position()
+	return p.HasUnpushed() || p.HasUnrecorded() || !p.Leaving.IsZero()
+}
+
+// endLinger ends the pushing that goes on without a pod.
+func (v *Volume) endLinger(ctx context.Context) error {
+	if v.work == nil {
+		return nil
+	}
+	m := v.end()
+	if m == nil {
+		return nil
+	}
+	return errors.Join(m.Stop(ctx, 0), v.closeMachine(m))
 }
 
 // Stop commits what is pending, pushes it once within a time, and follows the tree no
@@ -210,38 +194,77 @@ func wait(ctx context.Context, d time.Duration) bool {
 // has to be called again. With a repository that is broken and cannot be fetched, or a
 // tree that is not the volume's, there is nothing to wait for: the next start commits.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
-	// A repair that fetches holds mu, and ends then.
-	v.endRepair()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.stop == nil {
+	if v.work == nil {
 		return nil
 	}
-	v.stop()
-	// A repair lets go of mu where it waits, and ends then.
-	for v.machine == nil {
-		repaired := v.repaired
-		v.mu.Unlock()
-		<-repaired
-		v.mu.Lock()
-		if v.machine == nil {
-			v.setStop(nil)
-			return nil
-		}
+	stopped := v.work
+	m := v.end()
+	if m == nil {
+		return nil
 	}
-	err := v.machine.Stop(ctx, within)
+	err := m.Stop(ctx, within)
 	switch {
+	case err == nil && stopped.lingers:
 	case err == nil:
 		err = v.save(func(r *store.Record) { r.Position.Stopped = true })
 	case writeable.IsFinal(err):
 		v.Log.Error("the tree is not committed", "error", err)
 		err = nil
 	default:
-		v.attend()
+		v.begin(&work{machine: m, again: stopped.again, lingers: stopped.lingers, runs: true})
 		return err
 	}
-	err = errors.Join(err, v.machine.close())
-	v.exchange(nil)
-	v.setStop(nil)
-	return err
+	return errors.Join(err, v.closeMachine(m))
+}
+
+// ready is a machine that has taken up the tree. A tree that is not the volume's and a
+// repository that is broken are set aside once.
+func (v *Volume) ready(ctx context.Context, take taking) (*machine, error) {
+	m, err := v.taken(ctx, take)
+	switch {
+	case err == nil:
+		return m, nil
+	case v.isStores() && (errors.Is(err, writeable.ErrReplaced) || errors.Is(err, writeable.ErrForeignTree)):
+		if err := v.setTreeAside(); err != nil {
+			return nil, err
+		}
+		return v.taken(ctx, take)
+	case writeable.IsRepositoryBroken(err):
+		return v.rebuilt(ctx, take, err)
+	}
+	return nil, err
+}
+
+// taken is a machine that has taken up the tree.
+func (v *Volume) taken(ctx context.Context, take taking) (*machine, error) {
+	m, err := v.newMachine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = take(ctx, m)
+	if err == nil && v.current().Repository != m.instance {
+		err = v.save(func(r *store.Record) { r.Repository = m.instance })
+	}
+	if err != nil {
+		return nil, errors.Join(err, v.closeMachine(m))
+	}
+	v.Report.Clear(report.Unfollowed)
+	return m, nil
+}
+
+// setTreeAside moves away what is in the place of the tree; where it is gone there is
+// nothing to move.
+func (v *Volume) setTreeAside() error {
+	if _, err := os.Lstat(v.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	const why = "it is not the directory that was made for this volume"
+	path, err := v.Store.SetAsideTree(v.handle(), why)
+	if err != nil {
+		return err
+	}
+	v.Report.Raise(report.SetAside, fmt.Sprintf("what was in place of the tree was set aside at %s: %s", path, why))
+	return nil
 }

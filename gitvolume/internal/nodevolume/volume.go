@@ -1,16 +1,13 @@
 package nodevolume
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"liken.sh/gitvolume/internal/access"
-	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/report"
@@ -19,9 +16,16 @@ import (
 	"liken.sh/gitvolume/internal/writeable"
 )
 
-// ErrRefused says that the volume cannot be used as it is asked for, until somebody
-// changes what is asked.
-var ErrRefused = errors.New("the volume is refused")
+var (
+	// ErrRefused says that the volume cannot be used as it is asked for, until somebody
+	// changes what is asked.
+	ErrRefused = errors.New("the volume is refused")
+	// ErrVolatile says that no new tree is made where a reboot would take it.
+	ErrVolatile = errors.New("a reboot would empty the store")
+	// ErrUnfollowed says that the volume is left alone for a while, since the process ended
+	// in work on it.
+	ErrUnfollowed = errors.New("the volume is left alone for a while")
+)
 
 // Merges makes the merger of a repository; (*remote.Command).Merger does.
 type Merges func(dir string) history.Merger
@@ -56,48 +60,43 @@ type Settings struct {
 	// Arming is what counts at first, and ScanEvery the time between two full scans.
 	Arming    writeable.Arming
 	ScanEvery time.Duration
+
+	// Volatile is why no new tree is made in the store, as Store.Volatile gave it.
+	Volatile string
+	// Began is when the process began; zero: now. A volume in whose work it ended is left
+	// alone for a while from then on.
+	Began time.Time
 }
 
-// Volume is a writeable volume of this node. Publish or Resume comes first. Its methods
-// may be called by any goroutine; Arm and TakeCredential never wait.
+// Volume is a writeable volume of this node. Its methods may be called by any goroutine:
+// Keep, Publish, Resume, Linger and Stop one after the other; Arm and TakeCredential never
+// wait for those.
 type Volume struct {
 	Settings
 	repository store.Repository
 
-	// mu is held while the state machine is exchanged, which may take as long as a fetch.
-	mu sync.Mutex
-	// repaired is closed when nothing is repaired any more.
-	repaired chan struct{}
-	broken   chan error
+	// mu is held while work on the tree begins or ends, which can take as long as a fetch.
+	mu   sync.Mutex
+	work *work // nil: there is none.
+	// asideAt is when a repository was last set aside.
+	asideAt time.Time
 
-	// machineMu is held for a moment only: who arms the volume or brings a credential does
-	// not wait for mu, nor does the wish to stop. What is below is written while mu is held
-	// too, but for arming and armings.
-	machineMu sync.Mutex
-	machine   *machine
-	// stop ends the wish to repair.
-	stop context.CancelFunc
-	// arming is what counts now, and armings how often another came.
+	// stateMu is held for moments.
+	stateMu sync.Mutex
+	record  store.Record
 	arming  writeable.Arming
-	armings int
-
-	recordMu sync.Mutex
-	record   store.Record
-}
-
-// machine is the state machine with the repository that it has open.
-type machine struct {
-	*writeable.Volume
-	open     *history.Repository
-	instance store.Identity
-	// armings is of which arming the machine was made.
-	armings int
+	machine *machine // The one to tell; nil: none.
+	// hurried is told when a repair is to be tried at once.
+	hurried chan struct{}
 }
 
 // New loads what the store has of the volume, or begins a record. The error wraps
 // ErrRefused if that is of another repository or branch.
 func New(settings Settings) (*Volume, error) {
-	v := &Volume{Settings: settings, arming: settings.Arming, broken: make(chan error, 1)}
+	v := &Volume{Settings: settings, arming: settings.Arming, hurried: make(chan struct{}, 1)}
+	if v.Began.IsZero() {
+		v.Began = time.Now()
+	}
 	v.repository = settings.Store.Repository(settings.Record.URL, 0)
 	if v.Dir == "" {
 		v.Dir = settings.Store.TreeDir(settings.Record.Handle)
@@ -125,8 +124,12 @@ func (v *Volume) handle() string { return v.Settings.Record.Handle }
 
 // save changes the record, durably.
 func (v *Volume) save(change func(r *store.Record)) error {
-	v.recordMu.Lock()
-	defer v.recordMu.Unlock()
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	return v.saveLocked(change)
+}
+
+func (v *Volume) saveLocked(change func(r *store.Record)) error {
 	next := v.record
 	change(&next)
 	if err := v.Store.Save(next); err != nil {
@@ -138,127 +141,23 @@ func (v *Volume) save(change func(r *store.Record)) error {
 
 // current is the record as it is kept.
 func (v *Volume) current() store.Record {
-	v.recordMu.Lock()
-	defer v.recordMu.Unlock()
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
 	return v.record
 }
 
 // Position is where the volume is.
 func (v *Volume) Position() store.Position { return v.current().Position }
 
-// newMachine opens the repository, which is used meanwhile, and makes a state machine.
-func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
-	release, err := v.repository.Use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	m := &machine{}
-	if m.instance, err = v.repository.Instance(); err != nil {
-		return nil, err
-	}
-	if m.open, err = history.Open(v.repository.Dir()); err != nil {
-		return nil, fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
-	}
-	var arming writeable.Arming
-	arming, m.armings = v.armed()
-	own := func(a store.Anchor) string { return store.VolumeRef(v.handle(), a) }
-	side := attributes.SideBranch(v.Branch, v.handle())
-	m.Volume = writeable.New(writeable.Settings{
-		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.current().Group,
-		Ref: v.Branch, Side: side,
-		Refs: writeable.Refs{
-			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
-			Upstream: store.RemoteRef(v.Branch), UpstreamSide: store.RemoteRef(side), UpstreamMetadata: store.RemoteRef(history.MetadataRef),
-		},
-		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
-		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
-		Arming: arming, Position: v.Position(), ScanEvery: v.ScanEvery, Jitter: rand.Float64,
-		Pending: v.Pending,
-		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
-		Broken: func(err error) {
-			select {
-			case v.broken <- err:
-			default:
-			}
-		},
-	})
-	return m, nil
-}
-
-// use keeps the repository from being set aside, if it still is that instance.
-func (v *Volume) use(ctx context.Context, instance store.Identity) (release func(), err error) {
-	used, err := v.repository.Use(ctx)
-	if err != nil {
-		return nil, err
-	}
-	now, err := v.repository.Instance()
-	if err == nil && now != instance {
-		err = fmt.Errorf("the repository was set aside: %w", history.ErrMissing)
-	}
-	if err != nil {
-		used()
-		return nil, err
-	}
-	return func() {
-		v.repository.Written()
-		used()
-	}, nil
-}
-
-// close frees what a machine holds.
-func (m *machine) close() error {
-	err := m.Volume.Close()
-	m.open.Close()
-	return err
-}
-
-// watches are the process's watched trees, as the state machine sees them.
-type watches struct{ trees *watch.Trees }
-
-// Start implements writeable.Watches.
-func (w watches) Start(root string) (writeable.Watch, error) {
-	started, err := w.trees.Start(root)
-	if err != nil {
-		return nil, err
-	}
-	return started, nil
-}
-
 // Arm has another class count, also after a restart.
 func (v *Volume) Arm(arming writeable.Arming) error {
-	v.machineMu.Lock()
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
 	v.arming = arming
-	v.armings++
 	if v.machine != nil {
-		v.machine.armings = v.armings
 		v.machine.Arm(arming)
 	}
-	v.machineMu.Unlock()
-	return v.save(v.recordClass)
-}
-
-// armed is the arming that counts now, and how many there were before it.
-func (v *Volume) armed() (writeable.Arming, int) {
-	v.machineMu.Lock()
-	defer v.machineMu.Unlock()
-	return v.arming, v.armings
-}
-
-// recordClass has a record say which class is in force now.
-func (v *Volume) recordClass(r *store.Record) {
-	arming, _ := v.armed()
-	r.Class = classOf(arming)
-}
-
-// exchange makes a machine the one that is told things; nil: none is.
-func (v *Volume) exchange(m *machine) {
-	v.machineMu.Lock()
-	defer v.machineMu.Unlock()
-	v.machine = m
-	if m != nil && m.armings != v.armings {
-		m.Arm(v.arming) // It came while the machine was made.
-	}
+	return v.saveLocked(func(r *store.Record) { r.Class = classOf(arming) })
 }
 
 // classOf is an arming as a record keeps it.
@@ -270,11 +169,17 @@ func classOf(arming writeable.Arming) store.Class {
 	return class
 }
 
-// TakeCredential says that the access has another credential.
+// TakeCredential says that the access has another credential: what waits for it is tried
+// at once.
 func (v *Volume) TakeCredential() {
-	v.machineMu.Lock()
-	defer v.machineMu.Unlock()
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	v.Report.Clear(report.CredentialMissing)
 	if v.machine != nil {
 		v.machine.TakeCredential()
+	}
+	select {
+	case v.hurried <- struct{}{}:
+	default:
 	}
 }

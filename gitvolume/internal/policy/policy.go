@@ -69,13 +69,16 @@ func Default() Policy {
 
 // Parse reads the parameters of a class of this driver. An error wraps ErrInvalid and
 // names the first bad parameter, in the order of their names.
-func Parse(parameters map[string]string) (Policy, error) {
+func Parse(parameters map[string]string) (Policy, error) { return parse(parameters, minQuiesce) }
+
+// parse reads parameters of which a duration has to be at least so long.
+func parse(parameters map[string]string, least time.Duration) (Policy, error) {
 	p := Default()
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		if strings.HasPrefix(name, kubernetesPrefix) {
 			continue
 		}
-		if err := p.read(name, parameters[name]); err != nil {
+		if err := p.read(name, parameters[name], least); err != nil {
 			return Policy{}, err
 		}
 	}
@@ -90,14 +93,14 @@ func Parse(parameters map[string]string) (Policy, error) {
 	return p, nil
 }
 
-func (p *Policy) read(name, value string) error {
+func (p *Policy) read(name, value string, least time.Duration) error {
 	rule := ""
 	switch name {
 	case parameterQuiesce:
-		p.Quiesce, rule = parseDuration(value, minQuiesce)
+		p.Quiesce, rule = parseDuration(value, least)
 	case parameterMaxLatency:
 		if p.MaxLatency = 0; value != never {
-			if p.MaxLatency, rule = parseDuration(value, minQuiesce); rule != "" {
+			if p.MaxLatency, rule = parseDuration(value, least); rule != "" {
 				rule += ", nor " + never
 			}
 		}
@@ -146,13 +149,14 @@ func (p Policy) Parameters() map[string]string {
 // MarshalJSON writes the policy as the parameters of a class, which a person can read.
 func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(p.Parameters()) }
 
-// UnmarshalJSON reads what MarshalJSON wrote, with the rules of Parse.
+// UnmarshalJSON reads what MarshalJSON wrote, with the rules of Parse but for how short a
+// duration may be: a release that bounds them otherwise must not take a record for damaged.
 func (p *Policy) UnmarshalJSON(text []byte) error {
 	var parameters map[string]string
 	if err := json.Unmarshal(text, &parameters); err != nil {
 		return fmt.Errorf("read a recorded policy: %w", err)
 	}
-	read, err := Parse(parameters)
+	read, err := parse(parameters, 0)
 	if err != nil {
 		return fmt.Errorf("read a recorded policy: %w", err)
 	}

@@ -42,6 +42,9 @@ type Record struct {
 	GroupGiven bool `json:"groupGiven,omitempty"`
 
 	Position Position `json:"position,omitzero"`
+	// Repository is the one that has the position's commits; zero: not known. It tells a
+	// volume whose repository broke from one for which another volume made a new one.
+	Repository Identity `json:"repository,omitzero"`
 }
 
 // Object names an object of the cluster.

@@ -40,6 +40,8 @@ type clock struct {
 	// stuck how often it did.
 	restUntil time.Time
 	stuck     int
+	// barred tells that nothing at all can be done until then: there is no repository.
+	barred bool
 	// scanned is when everything was last looked at, and cost how long that took.
 	scanned time.Time
 	cost    time.Duration

@@ -33,10 +33,15 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 		v.clock.committed(began, quiet)
 		v.sayCommitted(time.Since(began))
 	}
+	v.clock.quiet = quiet
 	v.tipTree, v.record, v.memory = made.tree, made.record, result.Memory
 	v.pending, v.pendingPath = 0, ""
 	v.agenda = agenda{}
 	v.looked(result)
+	if !quiet {
+		// The look when it is quiet, which has the push be due.
+		v.clock.wrote(began)
+	}
 	return nil
 }
 

@@ -12,12 +12,14 @@ import (
 	"liken.sh/gitvolume/internal/worktree"
 )
 
-// look finds out what there would be to commit, and keeps nothing of it.
-func (v *Volume) look(ctx context.Context) error {
+// look finds out what there would be to commit, and keeps nothing of it. unread is what
+// could not be read, because it was being written.
+func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 	result, err := v.scan(ctx, worktree.Hasher{})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	unread = result.Waiting
 	v.seen = result.Memory
 	v.pending, v.pendingPath = len(result.Changes), ""
 	if v.pending > 0 {
@@ -27,7 +29,7 @@ func (v *Volume) look(ctx context.Context) error {
 		v.Pending(v.lines(result.Changes))
 	}
 	v.looked(result)
-	return nil
+	return unread, nil
 }
 
 // looked ends a look at the tree: what waits is looked at again.

@@ -42,7 +42,7 @@ func (v *Volume) Run() {
 		case <-timer.C:
 		}
 		if stop := v.told(); stop != nil {
-			err := v.end(stop.ctx, stop.within)
+			err := stop.last()
 			v.mail.stopped()
 			stop.done <- err
 			if err == nil || IsFinal(err) {
@@ -50,7 +50,7 @@ func (v *Volume) Run() {
 			}
 		}
 		v.work()
-		next := v.next()
+		next := v.next(time.Now())
 		if next.IsZero() && v.watch == nil {
 			if stop := v.told(); stop != nil {
 				stop.done <- nil
@@ -69,10 +69,10 @@ func (v *Volume) signals() <-chan struct{} {
 }
 
 // next is when something is due next; zero if nothing is.
-func (v *Volume) next() time.Time {
-	if v.position.Move != nil {
+func (v *Volume) next(now time.Time) time.Time {
+	if v.position.Move != nil || v.clock.barred {
 		// Before anything else.
-		if now := time.Now(); v.clock.restUntil.Before(now) {
+		if v.clock.restUntil.Before(now) {
 			return now
 		}
 		return v.clock.restUntil
@@ -102,11 +102,12 @@ func (v *Volume) scanDue() time.Time {
 // work does what is due.
 func (v *Volume) work() {
 	now := time.Now()
-	if !isDue(v.next(), now) {
+	if !isDue(v.next(now), now) {
 		return
 	}
 	ctx := context.Background()
 	release, err := v.Use(ctx)
+	v.clock.barred = err != nil
 	if err != nil {
 		v.stuck(err)
 		return
@@ -133,7 +134,8 @@ func (v *Volume) workTree(ctx context.Context, now time.Time) error {
 	due := isDue(v.lookDue(), now)
 	switch {
 	case due && v.Arming.Unarmed != nil:
-		return v.look(ctx)
+		_, err := v.look(ctx)
+		return err
 	case due:
 		quiet := isDue(v.clock.lastWrite.Add(v.Arming.Policy.Quiesce), now)
 		err := v.commit(ctx, quiet)
@@ -151,7 +153,8 @@ func (v *Volume) workTree(ctx context.Context, now time.Time) error {
 func (v *Volume) rescan(ctx context.Context, now time.Time) error {
 	waiting := v.clock
 	v.agenda.addEverything()
-	if err := v.look(ctx); err != nil {
+	unread, err := v.look(ctx)
+	if err != nil {
 		return err
 	}
 	if v.pending > 0 {
@@ -162,6 +165,7 @@ func (v *Volume) rescan(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	v.agenda = agenda{}
+	v.agenda.addSubtrees(unread)
 	v.keepMemory()
 	return nil
 }
@@ -201,6 +205,8 @@ func (v *Volume) ask(ctx context.Context) {
 	switch _, err := v.fetch(ctx, remote.Background); {
 	case ctx.Err() != nil:
 	case err != nil:
+		err = v.examined(err)
+		v.complain(err)
 		v.sayStale(err)
 	default:
 		v.sayFetched()
@@ -218,6 +224,7 @@ func (v *Volume) pushDue() time.Time {
 
 // pushFailed has the push tried again later.
 func (v *Volume) pushFailed(err error) {
+	err = v.examined(err)
 	var after time.Duration
 	var declined *remote.Declined
 	var failure *remote.Failure

@@ -194,7 +194,7 @@ func (v *Volume) reconcile(ctx context.Context, up upstream) error {
 	if v.Arming.Unarmed == nil {
 		err = v.commit(ctx, true)
 	} else {
-		err = v.look(ctx)
+		_, err = v.look(ctx)
 	}
 	if err != nil {
 		return err

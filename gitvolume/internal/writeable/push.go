@@ -30,11 +30,12 @@ var (
 // push sends what the remote lacks. Whatever the remote says is decided on where its refs
 // are then. urgency is Foreground when somebody waits.
 func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
-	began, from := time.Now(), v.position.Published()
+	began := time.Now()
 	for rebases := 0; ; {
 		if err := v.leave(ctx); err != nil {
 			return err
 		}
+		from := v.position.Published()
 		if v.position.Diverged {
 			back, err := v.pushSide(ctx, urgency)
 			if err != nil || !back {
@@ -155,10 +156,18 @@ func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushe
 	case errors.As(pushed.Metadata, &moved):
 		up, err := v.fetchAnew(ctx, urgency)
 		return &up, err
+	case ctx.Err() != nil || isOfConnection(pushed.Metadata):
+		return nil, pushed.Metadata // The remote has not refused it.
 	}
 	v.putOffRecord()
 	v.sayRecordRefused(pushed.Metadata)
 	return nil, nil
+}
+
+// isOfConnection tells errors of a push that nobody decided on.
+func isOfConnection(err error) bool {
+	var unknown *remote.Unknown
+	return errors.As(err, &unknown) || errors.Is(err, remote.ErrUnreachable) || errors.Is(err, remote.ErrStalled) || errors.Is(err, remote.ErrTimeout)
 }
 
 func (v *Volume) putOffRecord() { v.clock.recordAt = time.Now().Add(recordRetry) }
@@ -226,6 +235,10 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 		if err != nil || again == nil {
 			return false, err
 		}
+	}
+	if !v.position.HasUnpushed() {
+		v.putOffRecord() // Only the metadata moved each time.
+		return false, nil
 	}
 	return false, fmt.Errorf("%s moved before each of %d tries: %w", v.Side, mostRebases+1, ErrSideTaken)
 }

@@ -1,6 +1,7 @@
 package writeable
 
 import (
+	"errors"
 	"fmt"
 
 	"liken.sh/gitvolume/internal/history"
@@ -17,11 +18,22 @@ func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.P
 	var err error
 	// The side branch's is the volume's own alone, unless another node went on there.
 	if branch == v.Ref || p.Side != v.position.Side {
-		theirs, unreadable := v.upstreamRecord(up.record, branch)
-		if unreadable != nil || !v.Arming.Policy.Metadata {
+		theirs, unreadable := v.Repository.Record(up.record, branch)
+		switch {
+		case errors.Is(unreadable, metadata.ErrVersion):
 			return v.withoutRecord(p, up, unreadable), nil
+		case !v.Arming.Policy.Metadata:
+			return v.withoutRecord(p, up, nil), nil
+		case unreadable != nil || up.record.IsZero():
+			// Nobody took the entries out: the ref was deleted, or overwritten.
+			if unreadable != nil {
+				v.sayRecordLost(unreadable)
+			}
+			record, err = v.pruned(record, p.Tip)
+		default:
+			record, err = v.over(theirs, p.Tip)
 		}
-		if record, err = v.over(theirs, p.Tip); err != nil {
+		if err != nil {
 			return p, err
 		}
 	}

@@ -232,6 +232,13 @@ func (v *Volume) sayRefused(refused []worktree.Skip) {
 	}
 }
 
+// sayKeptHere says that nobody will bring the credential to a volume that stops.
+func (v *Volume) sayKeptHere(err error) {
+	if errors.Is(err, access.ErrNoCredential) {
+		v.Report.Raise(report.PushFailed, fmt.Sprintf("%s: what was committed stays on this node until the next start: %v", short(v.branch()), err))
+	}
+}
+
 // sayStopped says how much of the volume stays on this node alone.
 func (v *Volume) sayStopped() {
 	if v.position.HasUnpushed() {

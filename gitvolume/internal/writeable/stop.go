@@ -10,9 +10,9 @@ import (
 
 // stopping is the wish that a volume ends.
 type stopping struct {
-	ctx    context.Context
-	within time.Duration
-	done   chan error
+	// last is what Run does then; it goes on after an error, unless IsFinal.
+	last func() error
+	done chan error
 }
 
 // Arm has another class count. It never waits.
@@ -35,7 +35,15 @@ func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositor
 // does not matter. The error is that of the commit: unless IsFinal, Run goes on then, and
 // Stop has to be called again.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
-	stop := &stopping{ctx: ctx, within: within, done: make(chan error, 1)}
+	return v.finish(func() error { return v.end(ctx, within) })
+}
+
+// Halt ends Run and leaves everything as it is, for a volume whose repository is broken.
+func (v *Volume) Halt() { _ = v.finish(func() error { return nil }) }
+
+// finish has Run do its last, and waits for it.
+func (v *Volume) finish(last func() error) error {
+	stop := &stopping{last: last, done: make(chan error, 1)}
 	v.mail.put(func() {
 		v.mail.stop = stop
 		if v.mail.interrupt != nil {
@@ -102,6 +110,7 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 				err = errors.Join(errors.New("the time to push at the stop is over"), err)
 			}
 			v.pushFailed(err)
+			v.sayKeptHere(err)
 		}
 	}
 	v.sayStopped()
