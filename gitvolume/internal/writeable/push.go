@@ -40,6 +40,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 			if err != nil || !back {
 				return v.pushed(began, from, err)
 			}
+			from = v.position.Base // Others brought there what is before it.
 			continue
 		}
 		if !v.position.HasUnpushed() && !v.offersRecord() {
@@ -62,8 +63,12 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 			continue
 		}
 		rebases++
+		built := v.position.Base
 		if err := v.meet(ctx, *up); err != nil {
 			return err
+		}
+		if v.position.Base != built {
+			from = v.position.Base
 		}
 		if err := v.pause(ctx, rebases); err != nil {
 			return err
