@@ -200,6 +200,13 @@ func (p *process) awaits(words string, times int) {
 	})
 }
 
+// forget has awaits look at what is printed from now on.
+func (p *process) forget() {
+	p.out.mu.Lock()
+	defer p.out.mu.Unlock()
+	p.out.buffer.Reset()
+}
+
 // refused wants one line on standard error that has the words, and the code for that.
 func (p *process) refused(words ...string) {
 	p.t.Helper()

@@ -313,3 +313,20 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 }
+
+// What others brought to the branch is not what the volume pushed.
+func TestPushedPathsAreTheVolumesOwn(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		w.put("main", files{"b": "1", "c": "1"})
+		n.write("a", "2")
+		n.settle(time.Minute)
+		w.remoteHas("main", files{"a": "2", "b": "1", "c": "1"})
+		n.happened(report.Rebased, "1 commit onto")
+		n.happened(report.Pushed, "to main, 1 path")
+		n.stop()
+	})
+}
