@@ -141,7 +141,7 @@ func (p *process) tryVolume(w wish) (*volume, error) {
 	v := &volume{p: p, wish: w}
 	v.access = access.New(access.Settings{
 		Command: p.command, Fetches: p.fetches, URL: url, Dir: p.store.Repository(url, 0).Dir(),
-		Serving: credential.Serving{Dir: p.store.Dir()}, Key: []byte("key"),
+		Serving: credential.Serving{Dir: p.store.Dir(), Helper: []string{"false"}}, Key: []byte("key"),
 	})
 	if w.anonymous {
 		v.access.Take(credential.Anonymous())
