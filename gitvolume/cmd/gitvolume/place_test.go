@@ -19,7 +19,7 @@ func TestEveryDirectoryHasAHandle(t *testing.T) {
 			t.Error(err)
 		}
 		other := place{dir: p.dir + "x"}
-		if p.handle() != p.handle() || other.handle() == p.handle() {
+		if again := (place{dir: p.dir}); again.handle() != p.handle() || other.handle() == p.handle() {
 			t.Errorf("the handles are %q and %q", p.handle(), other.handle())
 		}
 	})

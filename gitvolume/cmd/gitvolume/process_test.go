@@ -43,8 +43,7 @@ type home struct {
 
 func newHome(t testing.TB) *home {
 	t.Helper()
-	// Sockets have short names.
-	runtime, err := os.MkdirTemp("/tmp", "gv")
+	runtime, err := os.MkdirTemp("/tmp", "gv") //nolint:usetesting // Sockets have short names.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,15 +10,15 @@ import (
 	"liken.sh/gitvolume/internal/gittest"
 )
 
-// What cannot work says in one line what is wrong and what would be right, changes
-// nothing, and ends with a code of its own.
-func TestRefusals(t *testing.T) {
-	key := gittest.NewKey(t, "ed25519")
-	for name, row := range map[string]struct {
-		// arguments follow "watch", unless they say the command.
-		arguments func(h *home) []string
-		want      []string
-	}{
+// refusal is a command line, and what is said to it.
+type refusal struct {
+	// arguments follow "watch", unless they say the command.
+	arguments func(h *home) []string
+	want      []string
+}
+
+func commandLines() map[string]refusal {
+	return map[string]refusal{
 		"no command":           {words("gitvolume"), []string{"watch DIR --url URL", "--help"}},
 		"a command of later":   {words("gitvolume", "node"), []string{`"node"`, "there is watch"}},
 		"a flag as command":    {words("gitvolume", "--url", "x"), []string{`"--url"`, "there is watch"}},
@@ -34,24 +35,33 @@ func TestRefusals(t *testing.T) {
 		"a time without unit":  {words("d", "--url", "x", "--scan-every", "5"), []string{"scan-every", `"5"`}},
 		"a push of the past":   {words("d", "--url", "x", "--stop-push-timeout", "-1s"), []string{"--stop-push-timeout", "30s"}},
 		"a loud log":           {local("d", "--log-level", "loud"), []string{"--log-level", `"loud"`, "debug, info, warn and error"}},
+	}
+}
 
+func secrets(key gittest.Key) map[string]refusal {
+	return map[string]refusal{
 		"key and token": {words("d", "--url", "x", "--ssh-key", "a", "--token-file", "b"),
 			[]string{"--ssh-key and --token-file", "exclude each other"}},
-		"known hosts without a key":    {words("d", "--url", "x", "--known-hosts", "a"), []string{"--known-hosts", "--ssh-key"}},
-		"a CA without a token":         {words("d", "--url", "x", "--ca", "a"), []string{"--ca", "--token-file"}},
-		"ssh without a key":            {words("d", "--url", "git@localhost:r"), []string{"--ssh-key FILE", "passphrase"}},
-		"ssh with a token":             {words("d", "--url", "git@localhost:r", "--token-file", "a"), []string{"takes --ssh-key", "https://"}},
-		"https with a key":             {words("d", "--url", "https://localhost/r", "--ssh-key", "a"), []string{"takes --token-file", "ssh://"}},
-		"a token for all to read":      {words("d", "--url", "http://localhost/r", "--token-file", "a"), []string{"http://", "https://", "--allow-insecure"}},
-		"a key for files":              {local("d", "--ssh-key", "a"), []string{"directory of this machine", "neither"}},
-		"a key that is not there":      {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key", "nowhere", "no such file"}},
-		"a key that is a directory":    {words("d", "--url", "git@localhost:r", "--ssh-key", "/"), []string{"--ssh-key", "is a directory"}},
-		"a public key":                 {withKey("id", key.Authorized), []string{"--ssh-key: ", "public key", "private one"}},
-		"no key at all":                {withKey("id", "hello\n"), []string{"--ssh-key: ", "BEGIN OPENSSH PRIVATE KEY"}},
-		"a key without end":            {withKey("id", strings.Repeat("x", longestSecret+1)), []string{"--ssh-key", "more than"}},
-		"an empty token":               {withToken(""), []string{"--token-file is empty"}},
-		"a token of two lines":         {withToken("a\nb\n"), []string{"--token-file has a line break"}},
-		"certificates that are none":   {withToken("a", "--ca", "/dev/null"), []string{"--ca: "}},
+		"known hosts without a key":  {words("d", "--url", "x", "--known-hosts", "a"), []string{"--known-hosts", "--ssh-key"}},
+		"a CA without a token":       {words("d", "--url", "x", "--ca", "a"), []string{"--ca", "--token-file"}},
+		"ssh without a key":          {words("d", "--url", "git@localhost:r"), []string{"--ssh-key FILE", "passphrase"}},
+		"ssh with a token":           {words("d", "--url", "git@localhost:r", "--token-file", "a"), []string{"takes --ssh-key", "https://"}},
+		"https with a key":           {words("d", "--url", "https://localhost/r", "--ssh-key", "a"), []string{"takes --token-file", "ssh://"}},
+		"a token for all to read":    {words("d", "--url", "http://localhost/r", "--token-file", "a"), []string{"http://", "https://", "--allow-insecure"}},
+		"a key for files":            {local("d", "--ssh-key", "a"), []string{"directory of this machine", "neither"}},
+		"a key that is not there":    {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key", "nowhere", "no such file"}},
+		"a key that is a directory":  {words("d", "--url", "git@localhost:r", "--ssh-key", "/"), []string{"--ssh-key", "is a directory"}},
+		"a public key":               {withKey("id", key.Authorized), []string{"--ssh-key: ", "public key", "private one"}},
+		"no key at all":              {withKey("id", "hello\n"), []string{"--ssh-key: ", "BEGIN OPENSSH PRIVATE KEY"}},
+		"a key without end":          {withKey("id", strings.Repeat("x", longestSecret+1)), []string{"--ssh-key", "more than"}},
+		"an empty token":             {withToken(""), []string{"--token-file is empty"}},
+		"a token of two lines":       {withToken("a\nb\n"), []string{"--token-file has a line break"}},
+		"certificates that are none": {withToken("a", "--ca", "/dev/null"), []string{"--ca: "}},
+	}
+}
+
+func places() map[string]refusal {
+	return map[string]refusal{
 		"a URL with a password":        {words("d", "--url", "https://me:secret@localhost/r"), []string{"--url: ", "***"}},
 		"a URL of a remote helper":     {words("d", "--url", "ext::sh -c date"), []string{"--url: "}},
 		"files without leave":          {words("d", "--url", "/srv/r.git"), []string{"--url: ", "--allow-local-urls"}},
@@ -78,7 +88,16 @@ func TestRefusals(t *testing.T) {
 		"a remote that is not there":   {words("d", "--allow-local-urls", "--url", "/nowhere/r.git"), []string{"git said", "nowhere/r.git"}},
 		"a branch that is not there":   {grown("--ref", "mian"), []string{"--ref: ", `"refs/heads/mian"`, `there are "main"`}},
 		"a directory in two processes": {watchedTwice, []string{"another gitvolume watches", "stop that one first"}},
-	} {
+	}
+}
+
+// What cannot work says in one line what is wrong and what would be right, changes
+// nothing, and ends with a code of its own.
+func TestRefusals(t *testing.T) {
+	rows := commandLines()
+	maps.Copy(rows, secrets(gittest.NewKey(t, "ed25519")))
+	maps.Copy(rows, places())
+	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHome(t)

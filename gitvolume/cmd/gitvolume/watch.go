@@ -161,7 +161,7 @@ func endsWithin(group *sync.WaitGroup, bound time.Duration) bool {
 
 // pendingPrinter prints what would be committed, when that changes.
 type pendingPrinter struct {
-	print func(what, more string)
+	say func(what, more string)
 
 	mu   sync.Mutex
 	last string
@@ -176,10 +176,10 @@ func (p *pendingPrinter) tell(lines []string) {
 	}
 	p.last = all
 	if len(lines) == 0 {
-		p.print("would commit", "nothing any more")
+		p.say("would commit", "nothing any more")
 	}
 	for _, line := range lines {
-		p.print("would commit", line)
+		p.say("would commit", line)
 	}
 }
 

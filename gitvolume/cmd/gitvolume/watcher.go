@@ -62,7 +62,7 @@ type watcher struct {
 // in the directory.
 func newWatcher(o options) (*watcher, error) {
 	w := &watcher{options: o, printer: report.NewPrinter(os.Stdout)}
-	w.pending.print = w.printer.Print
+	w.pending.say = w.printer.Print
 	for _, step := range []func() error{
 		w.openLog, w.findPlace, w.readAddress, w.readSecret, w.readArming, w.openStore, w.findRecord, w.openReports, w.openVolume,
 	} {
