@@ -2,8 +2,11 @@ package nodevolume
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/history"
@@ -35,7 +38,7 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		return nil, err
 	}
 	if m.open, err = history.Open(v.repository.Dir()); err != nil {
-		return nil, fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
+		return nil, fmt.Errorf("open the repository: %w", v.blamed(err))
 	}
 	own := func(a store.Anchor) string { return store.VolumeRef(v.handle(), a) }
 	side := attributes.SideBranch(v.Branch, v.handle())
@@ -62,6 +65,19 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	})
 	v.machine = m
 	return m, nil
+}
+
+// blamed is what opening a repository failed of: the repository, unless the machine opens
+// nothing else there either.
+func (v *Volume) blamed(failed error) error {
+	file, err := os.Open(filepath.Join(v.repository.Dir(), "HEAD"))
+	if err == nil {
+		err = file.Close()
+	}
+	if store.IsOfTheMachine(errors.Join(failed, err)) {
+		return errors.Join(failed, err)
+	}
+	return fmt.Errorf("%w: %w", history.ErrDamaged, failed)
 }
 
 // use keeps the repository from being set aside, if it still is that instance.

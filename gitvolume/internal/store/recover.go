@@ -49,7 +49,7 @@ func (s *Store) recover(ctx context.Context, name string, git Repairer) error {
 			"refs", len(repaired.Refs), "objects", len(repaired.Objects), "indexes", len(repaired.Indexes))
 	}
 	unusable := opens(dir)
-	if unusable == nil || isOfTheMachine(unusable) || isOfTheMachine(failed) || ctx.Err() != nil {
+	if unusable == nil || IsOfTheMachine(unusable) || IsOfTheMachine(failed) || ctx.Err() != nil {
 		return errors.Join(failed, unusable)
 	}
 	_, err := s.setAsideRepository(name, about{Repository: of.URL.String(), Why: errors.Join(failed, unusable).Error()})
@@ -80,9 +80,9 @@ func opens(dir string) error {
 	return nil
 }
 
-// isOfTheMachine tells a failure of which some part says nothing about the repository, such
+// IsOfTheMachine tells a failure of which some part says nothing about the repository, such
 // as a full disk: it is as good as before when that has passed.
-func isOfTheMachine(err error) bool {
+func IsOfTheMachine(err error) bool {
 	switch err := err.(type) { //nolint:errorlint // All that is joined is looked at, and not the first of a kind.
 	case syscall.Errno:
 		switch err {
@@ -91,9 +91,9 @@ func isOfTheMachine(err error) bool {
 		}
 		return true
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), isOfTheMachine)
+		return slices.ContainsFunc(err.Unwrap(), IsOfTheMachine)
 	case interface{ Unwrap() error }:
-		return isOfTheMachine(err.Unwrap())
+		return IsOfTheMachine(err.Unwrap())
 	}
 	return false
 }
