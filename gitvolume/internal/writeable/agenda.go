@@ -47,10 +47,6 @@ func (a *agenda) put(into *map[string]struct{}, paths []string) {
 	}
 }
 
-func (a *agenda) isEmpty() bool {
-	return !a.everything && len(a.paths) == 0 && len(a.subtrees) == 0
-}
-
 // lists are what to look at, as a scan is given it.
 func (a *agenda) lists() (paths, subtrees []string) {
 	if a.everything {

@@ -80,20 +80,22 @@ func (v *Volume) open(ctx context.Context) (kept bool, err error) {
 		if v.tree, err = worktree.Open(v.Dir); err != nil {
 			return false, err
 		}
-		if err := v.bringBack(ctx); err != nil {
-			return false, errors.Join(err, v.tree.Close(), v.forgetTree())
+		if err := v.bringBack(); err != nil {
+			return false, errors.Join(err, v.dropTree())
 		}
 	}
 	return true, v.finishMove(ctx)
 }
 
-func (v *Volume) forgetTree() error {
+// dropTree closes the tree, which is opened anew by the next try.
+func (v *Volume) dropTree() error {
+	err := v.tree.Close()
 	v.tree = nil
-	return nil
+	return err
 }
 
 // bringBack reads what belongs to the position.
-func (v *Volume) bringBack(ctx context.Context) error {
+func (v *Volume) bringBack() error {
 	if err := v.anchor(v.position); err != nil {
 		return err
 	}
@@ -146,7 +148,7 @@ func (v *Volume) make(ctx context.Context, up upstream) error {
 	v.memory, v.tipTree = nil, object.ID{}
 	then.Move = nil
 	if err := v.moveTo(ctx, then); err != nil {
-		return errors.Join(err, v.tree.Close(), v.forgetTree())
+		return errors.Join(err, v.dropTree())
 	}
 	v.agenda.addEverything()
 	v.owe()

@@ -40,7 +40,6 @@ type nodeRemote struct {
 	lost    bool // The answer to the next push is.
 	pushes  int
 	fetches int
-	offered []string
 }
 
 func (r *nodeRemote) set(change func(r *nodeRemote)) {

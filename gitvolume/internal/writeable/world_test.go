@@ -119,7 +119,7 @@ func (n *node) start() *writeable.Volume {
 		},
 		Use:        func(context.Context) (func(), error) { return func() {}, nil },
 		Repository: repo, Merger: merger(n.repoDir()), Remote: n.remote, Watches: n.watch, Keeper: keeper,
-		Report: n.said, Durations: n.said, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Report: n.said, Durations: n.said, Log: slog.New(slog.DiscardHandler),
 		Arming: n.arming, Position: keeper.position(n.t), ScanEvery: 5 * time.Minute,
 		Jitter: n.jitter, BeforeStep: n.step,
 	}
