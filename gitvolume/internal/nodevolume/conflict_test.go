@@ -15,14 +15,15 @@ import (
 	"liken.sh/gitvolume/internal/report"
 )
 
-// TestConflicts is C41 (a) to (f): what the pod wrote stays in its tree and goes to the
-// side branch, and upstream's stays on the ref.
-func TestConflicts(t *testing.T) {
-	for name, row := range map[string]struct {
-		before, upstream files
-		pod              func(t *testing.T, v *volume)
-		side             files
-	}{
+// clash is what upstream and the pod do to the same files, and what the side branch has then.
+type clash struct {
+	before, upstream files
+	pod              func(t *testing.T, v *volume)
+	side             files
+}
+
+func clashes() map[string]clash {
+	return map[string]clash{
 		"same line": {
 			before: files{"f": "1\n"}, upstream: files{"f": "theirs\n"},
 			pod: func(_ *testing.T, v *volume) { v.write("f", "mine\n") }, side: files{"f": "mine"},
@@ -51,7 +52,13 @@ func TestConflicts(t *testing.T) {
 			before: files{"g": "1"}, upstream: files{"f": "\x00\x01theirs"},
 			pod: func(_ *testing.T, v *volume) { v.write("f", "\x00\x01mine") }, side: files{"f": "\x00\x01mine", "g": "1"},
 		},
-	} {
+	}
+}
+
+// TestConflicts is C41 (a) to (f): what the pod wrote stays in its tree and goes to the
+// side branch, and upstream's stays on the ref.
+func TestConflicts(t *testing.T) {
+	for name, row := range clashes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			upstream := gittest.NewBare(t)

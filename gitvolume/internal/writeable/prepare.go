@@ -87,6 +87,7 @@ func (v *Volume) open(ctx context.Context) (kept bool, err error) {
 	return true, v.finishMove(ctx)
 }
 
+// closeTree closes the tree, which is opened anew by the next try.
 func (v *Volume) closeTree() error {
 	tree := v.tree
 	v.tree = nil

@@ -46,7 +46,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 		if !v.position.HasUnpushed() && !v.offersRecord() {
 			return v.pushed(began, from, nil)
 		}
-		up, err := v.pushRef(ctx, urgency)
+		up, err := v.pushRef(ctx, rebases, urgency)
 		if err != nil || up == nil {
 			return v.pushed(began, from, err)
 		}
@@ -64,9 +64,6 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 		}
 		rebases++
 		if err := v.meet(ctx, *up); err != nil {
-			return err
-		}
-		if err := v.pause(ctx, rebases); err != nil {
 			return err
 		}
 	}
@@ -87,7 +84,7 @@ func (v *Volume) pushed(began time.Time, from object.ID, err error) error {
 }
 
 // pushRef pushes to the ref, and gives what the remote has if something of it moved.
-func (v *Volume) pushRef(ctx context.Context, urgency remote.Urgency) (*upstream, error) {
+func (v *Volume) pushRef(ctx context.Context, tries int, urgency remote.Urgency) (*upstream, error) {
 	branch := remote.Update{Ref: v.Ref, Tip: v.position.Tip, Expected: v.position.Base}
 	if branch.Tip.IsZero() {
 		return nil, nil // A record of an empty tree has nothing to go with.
@@ -96,17 +93,17 @@ func (v *Volume) pushRef(ctx context.Context, urgency remote.Urgency) (*upstream
 	var moved *remote.Moved
 	switch {
 	case errors.As(err, &moved):
-		up, err := v.fetchAnew(ctx, urgency)
+		up, err := v.fetchLater(ctx, tries, urgency)
 		if err == nil && up.tip.IsZero() {
 			return nil, fmt.Errorf("%s: %w", v.Ref, ErrRefDeleted)
 		}
-		return &up, err
+		return up, err
 	case err != nil:
 		return nil, err
 	}
 	p := v.position
 	p.Base, p.Followed = p.Tip, true
-	return v.sent(ctx, p, pushed, urgency)
+	return v.sent(ctx, p, pushed, tries, urgency)
 }
 
 // send pushes a branch, and the record with it unless that was refused lately.
@@ -134,7 +131,7 @@ func (v *Volume) offersRecord() bool {
 
 // sent keeps a position of which the branch has arrived, and gives what the remote has if
 // the metadata moved.
-func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, urgency remote.Urgency) (*upstream, error) {
+func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, tries int, urgency remote.Urgency) (*upstream, error) {
 	if pushed.Metadata == nil && p.HasUnrecorded() {
 		p.MetadataBase = p.Metadata
 		if !p.Diverged {
@@ -154,8 +151,7 @@ func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushe
 	case pushed.Metadata == nil || errors.Is(pushed.Metadata, errPutOff):
 		return nil, nil
 	case errors.As(pushed.Metadata, &moved):
-		up, err := v.fetchAnew(ctx, urgency)
-		return &up, err
+		return v.fetchLater(ctx, tries, urgency)
 	case ctx.Err() != nil || isOfConnection(pushed.Metadata):
 		return nil, pushed.Metadata // The remote has not refused it.
 	}
@@ -197,7 +193,7 @@ func (v *Volume) meet(ctx context.Context, up upstream) error {
 
 // pushSide pushes to the side branch, unless the volume can go back to the ref.
 func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back bool, err error) {
-	for range mostRebases + 1 {
+	for tries := range mostRebases + 1 {
 		up, err := v.fetchAnew(ctx, urgency)
 		if err != nil {
 			return false, err
@@ -231,7 +227,7 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 		}
 		p := v.position
 		p.Side = p.Tip
-		again, err := v.sent(ctx, p, pushed, urgency)
+		again, err := v.sent(ctx, p, pushed, tries, urgency)
 		if err != nil || again == nil {
 			return false, err
 		}
@@ -265,9 +261,19 @@ func (v *Volume) sideExpected(up upstream) (object.ID, error) {
 	return object.ID{}, fmt.Errorf("%w: %s is not of this volume, and not touched; delete or rename it", ErrSideTaken, v.Side)
 }
 
+// fetchLater fetches after a moment. What is fetched is pushed upon at once then, so that
+// the others who raced have the least time to be quicker again.
+func (v *Volume) fetchLater(ctx context.Context, tries int, urgency remote.Urgency) (*upstream, error) {
+	if err := v.pause(ctx, tries+1); err != nil {
+		return nil, err
+	}
+	up, err := v.fetchAnew(ctx, urgency)
+	return &up, err
+}
+
 // pause waits a moment, so that writers who raced do not race again.
 func (v *Volume) pause(ctx context.Context, tries int) error {
-	timer := time.NewTimer(time.Duration(v.Jitter() * float64(mostWait) * float64(tries) / mostRebases))
+	timer := time.NewTimer(time.Duration(v.Jitter() * float64(mostWait) * float64(min(tries, mostRebases)) / mostRebases))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -2,9 +2,13 @@ package writeable_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,16 +16,20 @@ import (
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/remote"
 )
 
-// nodeRemote does with plain git what package remote does, and what a test wants to go
-// wrong.
+// nodeRemote does what package remote does, and what a test wants to go wrong. It starts no
+// git, which would be most of what the tests of this package cost: objects are linked from
+// one repository to the other, and refs are files.
 type nodeRemote struct {
 	t        *testing.T
 	upstream *gittest.Bare
 	store    string
+	// moves is held by whoever moves a ref of the upstream repository.
+	moves *sync.Mutex
 
 	mu sync.Mutex
 	// down is the error of everything, before is called before each operation, and decline
@@ -59,29 +67,32 @@ func (r *nodeRemote) Fetch(_ context.Context, refs map[string]string, _ remote.U
 	}
 	r.set(func(r *nodeRemote) { r.fetches++ })
 	fetched := map[string]remote.Fetched{}
-	there := r.upstream.Refs()
-	args := []string{"fetch", "-q", "--no-tags", r.upstream.Dir}
-	for name := range refs {
-		if there[name] != "" {
-			args = append(args, "+"+name+":"+refs[name])
-		}
-	}
-	if len(args) > 4 {
-		r.git(args...)
-	}
+	there := refsOf(r.t, r.upstream.Dir)
+	linkObjects(r.t, r.upstream.Dir, r.store)
 	for _, name := range slices.Sorted(maps.Keys(refs)) {
 		tip, found := there[name]
 		if !found {
 			fetched[name] = remote.Fetched{Gone: true}
 			continue
 		}
+		writeRef(r.t, r.store, refs[name], tip)
 		f := remote.Fetched{Tip: r.parse(tip)}
-		if commit, err := r.tryGit("rev-parse", "-q", "--verify", tip+"^{commit}"); err == nil {
-			f.Commit = r.parse(commit)
+		if commit, err := r.commitOf(f.Tip); err == nil {
+			f.Commit = commit
 		}
 		fetched[name] = f
 	}
 	return fetched, nil
+}
+
+// commitOf asks a handle of the store's repository that is nobody else's.
+func (r *nodeRemote) commitOf(id object.ID) (commit object.ID, err error) {
+	repository, err := history.Open(r.store)
+	if err != nil {
+		return commit, err
+	}
+	defer repository.Close()
+	return repository.CommitOf(id)
 }
 
 // FetchAnew implements writeable.Remote.
@@ -128,8 +139,10 @@ func (r *nodeRemote) move(update remote.Update) error {
 	r.mu.Lock()
 	words := r.decline[update.Ref]
 	r.mu.Unlock()
+	r.moves.Lock()
+	defer r.moves.Unlock()
 	var now object.ID
-	if tip, found := r.upstream.Refs()[update.Ref]; found {
+	if tip, found := refsOf(r.t, r.upstream.Dir)[update.Ref]; found {
 		now = r.parse(tip)
 	}
 	switch {
@@ -140,11 +153,32 @@ func (r *nodeRemote) move(update remote.Update) error {
 	case words != "":
 		return &remote.Declined{Ref: update.Ref, Words: words}
 	}
-	// Without a plus: whatever is no fast-forward is a mistake of the volume's.
-	if out, err := r.tryGit("push", "-q", r.upstream.Dir, update.Tip.String()+":"+update.Ref); err != nil {
-		return fmt.Errorf("push %s: %w: %s", update.Ref, err, out)
+	// Whatever is no fast-forward is a mistake of the volume's.
+	if err := r.contains(update); err != nil {
+		return fmt.Errorf("push %s: %w", update.Ref, err)
 	}
+	linkObjects(r.t, r.store, r.upstream.Dir)
+	writeRef(r.t, r.upstream.Dir, update.Ref, update.Tip.String())
 	return nil
+}
+
+func (r *nodeRemote) contains(update remote.Update) error {
+	if update.Expected.IsZero() {
+		return nil
+	}
+	repository, err := history.Open(r.store)
+	if err != nil {
+		return err
+	}
+	defer repository.Close()
+	contains, err := repository.Contains(update.Tip, update.Expected)
+	if err == nil && !contains && update.Ref != history.MetadataRef {
+		err = errors.New("it is no fast-forward")
+	}
+	if errors.Is(err, history.ErrNotCommit) && update.Ref == history.MetadataRef {
+		return nil
+	}
+	return err
 }
 
 // DeleteBranch implements writeable.Remote.
@@ -152,15 +186,14 @@ func (r *nodeRemote) DeleteBranch(_ context.Context, ref string, tip object.ID) 
 	if err := r.begin("delete"); err != nil {
 		return err
 	}
-	now, found := r.upstream.Refs()[ref]
+	now, found := refsOf(r.t, r.upstream.Dir)[ref]
 	if !found {
 		return nil
 	}
 	if now != tip.String() {
 		return &remote.Moved{Ref: ref, Tip: r.parse(now)}
 	}
-	r.upstream.Git("update-ref", "-d", ref, now)
-	return nil
+	return os.Remove(filepath.Join(r.upstream.Dir, ref))
 }
 
 func (r *nodeRemote) parse(text string) object.ID {
@@ -186,4 +219,63 @@ func (r *nodeRemote) git(args ...string) string {
 		r.t.Fatalf("git %q: %v: %s", args, err, out)
 	}
 	return out
+}
+
+// linkObjects gives one repository all the objects of another.
+func linkObjects(t *testing.T, from, to string) {
+	t.Helper()
+	from, to = filepath.Join(from, "objects"), filepath.Join(to, "objects")
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || strings.HasPrefix(d.Name(), "tmp_") {
+			return err
+		}
+		there := filepath.Join(to, strings.TrimPrefix(path, from))
+		if d.IsDir() {
+			if err := os.Mkdir(there, 0o755); !errors.Is(err, fs.ErrExist) {
+				return err
+			}
+			return nil
+		}
+		if err := os.Link(path, there); !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refsOf are the refs of a repository that has packed none.
+func refsOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	refs := map[string]string{}
+	err := filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		id, err := os.ReadFile(path)
+		refs[strings.TrimPrefix(path, dir+"/")] = strings.TrimSpace(string(id))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return refs
+}
+
+func writeRef(t *testing.T, dir, name, id string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	file, err := os.CreateTemp(dir, "ref")
+	if err == nil {
+		_, err = file.WriteString(id + "\n")
+		err = errors.Join(err, file.Close(), os.MkdirAll(filepath.Dir(path), 0o755))
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path) // Nobody reads a half of it.
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,6 +2,7 @@ package writeable_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -285,6 +286,7 @@ func TestManyWriters(t *testing.T) {
 				var nodes []*node
 				for i := range writers {
 					n := w.nodeOf(fmt.Sprintf("v%d", i), fmt.Sprintf("default/v%d", i))
+					n.jitter = rand.Float64 // In step they would meet each time.
 					n.publish()
 					nodes = append(nodes, n)
 				}

@@ -76,7 +76,7 @@ func (v *Volume) Keep(ctx context.Context) error {
 // commitAll commits all of a tree that nobody writes.
 func (v *Volume) commitAll(ctx context.Context) error {
 	if v.Arming.Unarmed != nil {
-		return nil
+		return nil //nolint:nilerr // It is why nothing is to be committed.
 	}
 	v.agenda.addEverything()
 	if err := v.commit(ctx, true); err != nil {

@@ -45,11 +45,12 @@ var side = attributes.SideBranch(ref, handle)
 type world struct {
 	t        *testing.T
 	upstream *gittest.Bare
+	moves    *sync.Mutex
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, upstream: gittest.NewBare(t)}
+	return &world{t: t, upstream: gittest.NewBare(t), moves: &sync.Mutex{}}
 }
 
 // node is one node's part of a volume: what outlives the process, and the process.
@@ -62,6 +63,7 @@ type node struct {
 	said   *said
 	arming writeable.Arming
 	step   func(writeable.Step)
+	jitter func() float64
 	// change changes the settings of a process before it begins; nil: nothing.
 	change func(*writeable.Settings)
 
@@ -76,9 +78,9 @@ func (w *world) node() *node { return w.nodeOf(handle, owner) }
 
 func (w *world) nodeOf(handle, owner string) *node {
 	w.t.Helper()
-	n := &node{world: w, dir: w.t.TempDir(), handle: handle, owner: owner, said: newSaid(), arming: armed(nil)}
+	n := &node{world: w, dir: w.t.TempDir(), handle: handle, owner: owner, said: newSaid(), arming: armed(nil), jitter: func() float64 { return 0 }}
 	w.do(history.Create(n.repoDir()))
-	n.remote = &nodeRemote{t: w.t, upstream: w.upstream, store: n.repoDir()}
+	n.remote = &nodeRemote{t: w.t, upstream: w.upstream, store: n.repoDir(), moves: w.moves}
 	return n
 }
 
@@ -119,7 +121,7 @@ func (n *node) start() *writeable.Volume {
 		Repository: repo, Merger: merger(n.repoDir()), Remote: n.remote, Watches: n.watch, Keeper: keeper,
 		Report: n.said, Durations: n.said, Log: slog.New(slog.DiscardHandler),
 		Arming: n.arming, Position: keeper.position(n.t), ScanEvery: 5 * time.Minute,
-		Jitter: func() float64 { return 0 }, BeforeStep: n.step,
+		Jitter: n.jitter, BeforeStep: n.step,
 	}
 	if n.change != nil {
 		n.change(&settings)
@@ -444,7 +446,7 @@ func (w *world) put(branch string, changes map[string]string) string {
 	w.t.Helper()
 	var stream strings.Builder
 	fmt.Fprintf(&stream, "commit refs/heads/%s\ncommitter t <t@example.invalid> 1700000000 +0000\ndata 2\nup\n", branch)
-	if tip := w.upstream.Tip("refs/heads/" + branch); tip != "" {
+	if tip := refsOf(w.t, w.upstream.Dir)["refs/heads/"+branch]; tip != "" {
 		fmt.Fprintf(&stream, "from %s\n", tip)
 	}
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
@@ -455,5 +457,5 @@ func (w *world) put(branch string, changes map[string]string) string {
 		}
 	}
 	w.upstream.Import(stream.String())
-	return w.upstream.Tip("refs/heads/" + branch)
+	return refsOf(w.t, w.upstream.Dir)["refs/heads/"+branch]
 }
