@@ -1,0 +1,5 @@
+package readonly_test
+
+const killVariable = "READONLY_TEST_KILL"
+
+func runUntilKilled() {}
