@@ -2,15 +2,15 @@ package readonly_test
 
 import (
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
-	"net/http"
-
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/remote"
 )
 
@@ -55,28 +55,26 @@ func TestNobodyElseSeesAPrivateRepository(t *testing.T) {
 	owner := n.attach(owners)
 	shows(t, owner, "f", "secret")
 	tip := p.Tip("refs/heads/main")
+	wrong := map[string]*credential.Credential{"another token": token(t, "wrong"), "none": credential.Anonymous()}
 	for _, away := range []bool{false, true} {
 		p.away.Store(away)
-		for _, offline := range []string{"refuse", "allowStale"} {
-			for _, ref := range []string{"main", "refs/heads/main", tip} {
-				for name, other := range map[string]*credential.Credential{"another token": token(t, "wrong"), "none": credential.Anonymous()} {
-					v := n.volume("other", p.url, map[string]string{"offline": offline, "ref": ref})
-					v.Credential = other
-					want := remote.ErrAuthentication
-					if away {
-						want = remote.ErrUnreachable
-					}
-					if a, err := n.followers.Attach(t.Context(), v); !errors.Is(err, want) {
-						t.Errorf("away %t, %s, %s, %s: %v, %v, want %v", away, offline, ref, name, a, err, want)
-					}
-					// A volume that is attached is not shown to whoever names it.
-					v = n.volume("owner", p.url, nil)
-					v.Credential = other
-					if a, err := n.followers.Attach(t.Context(), v); !errors.Is(err, want) {
-						t.Errorf("away %t, the owner's volume, %s: %v, %v, want %v", away, name, a, err, want)
-					}
-				}
+		want := remote.ErrAuthentication
+		if away {
+			want = remote.ErrUnreachable
+		}
+		tries := func(v readonly.Volume, who string) {
+			v.Credential = wrong[who]
+			if a, err := n.followers.Attach(t.Context(), v); !errors.Is(err, want) {
+				t.Errorf("away %t, %+v, %s: %v, %v, want %v", away, v.Attributes, who, a, err, want)
 			}
+		}
+		for who := range wrong {
+			tries(n.volume("owner", p.url, nil), who) // One that is attached is not shown to whoever names it.
+			tries(n.volume("other", p.url, nil), who)
+			tries(n.volume("other", p.url, map[string]string{"offline": "allowStale"}), who)
+		}
+		for _, ref := range []string{"refs/heads/main", tip} {
+			tries(n.volume("other", p.url, map[string]string{"offline": "allowStale", "ref": ref}), "another token")
 		}
 	}
 	p.away.Store(false)

@@ -59,8 +59,11 @@ func newNode(t testing.TB) *node {
 func (n *node) start() *node {
 	n.t.Helper()
 	var err error
-	n.store, err = store.Open(store.Settings{Dir: n.dir, TrashKeep: time.Hour, Log: n.log.Logger()})
-	n.must(err)
+	// A program that another test starts holds the lock of the last process for a moment.
+	until(n.t, "the store is free", func() bool {
+		n.store, err = store.Open(store.Settings{Dir: n.dir, TrashKeep: time.Hour, Log: n.log.Logger()})
+		return err == nil
+	})
 	n.must(n.store.Recover(context.Background(), command))
 	n.reports, err = report.New(report.Settings{Recorder: &n.posts, Log: n.log.Logger(), Meter: noop.Meter{}})
 	n.must(err)

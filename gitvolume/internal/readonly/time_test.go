@@ -188,7 +188,7 @@ func TestHangingRemotes(t *testing.T) {
 
 // TestCallsAreAnsweredInTime has a clone take longer than a call.
 func TestCallsAreAnsweredInTime(t *testing.T) {
-	u := &upstream{content: "1", fetching: 3 * time.Minute}
+	u := &upstream{content: "1", fetching: 5 * time.Minute}
 	inTime(t, u, func(t *testing.T, n *node) {
 		calls := 0
 		for began := time.Now(); ; calls++ {

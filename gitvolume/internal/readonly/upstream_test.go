@@ -2,6 +2,7 @@ package readonly_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -14,8 +15,11 @@ import (
 	"liken.sh/gitvolume/internal/store"
 )
 
-// upstream is a remote without a network, for tests of time. It has one branch, main.
+// upstream is a remote without a network, for tests of time. It has one branch, main, with
+// some files that all hold the same.
 type upstream struct {
+	files int // Beside f.
+
 	mu sync.Mutex
 	// content is what the branch's only file holds, and made the commit of each content.
 	content string
@@ -89,13 +93,13 @@ func (u *upstream) tip(content string) (object.ID, error) {
 		}
 		u.made = map[string]object.ID{}
 	}
-	id, err := commitTo(u.dir, content)
+	id, err := commitTo(u.dir, content, u.files)
 	u.made[content] = id
 	return id, err
 }
 
 // commitTo makes the commit of the content, which has the same id in every repository.
-func commitTo(dir, content string) (object.ID, error) {
+func commitTo(dir, content string, files int) (object.ID, error) {
 	repo, err := history.Open(dir)
 	if err != nil {
 		return object.ID{}, err
@@ -105,7 +109,11 @@ func commitTo(dir, content string) (object.ID, error) {
 	if err != nil {
 		return object.ID{}, err
 	}
-	tree, err := repo.Edit(object.ID{}, []history.Change{{Path: "f", Mode: object.Regular, Blob: blob}})
+	changes := []history.Change{{Path: "f", Mode: object.Regular, Blob: blob}}
+	for i := range files {
+		changes = append(changes, history.Change{Path: fileName(i), Mode: object.Regular, Blob: blob})
+	}
+	tree, err := repo.Edit(object.ID{}, changes)
 	if err != nil {
 		return object.ID{}, err
 	}
@@ -131,11 +139,14 @@ func (b *branch) Look(ctx context.Context, names []string) (map[string]readonly.
 }
 
 func (b *branch) Fetch(ctx context.Context, refs map[string]string, _ remote.Urgency) (map[string]remote.Fetched, error) {
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= 10*time.Second {
+		return nil, remote.ErrInProgress
+	}
 	content, err := b.wait(ctx, &b.fetches, &b.fetching)
 	if err != nil {
 		return nil, err
 	}
-	tip, err := commitTo(b.repository.Dir(), content)
+	tip, err := commitTo(b.repository.Dir(), content, b.files)
 	if err != nil {
 		return nil, err
 	}
@@ -160,3 +171,6 @@ func (b *branch) Fetch(ctx context.Context, refs map[string]string, _ remote.Urg
 func (b *branch) FetchAnew(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
 	return b.Fetch(ctx, refs, urgency)
 }
+
+// fileName is one of the files beside f.
+func fileName(i int) string { return fmt.Sprintf("d%d/f%d", i%7, i) }
