@@ -17,7 +17,7 @@ type Attachment struct {
 	followers  *Followers
 	follower   *follower
 	checkout   *checkout
-	volume     Volume
+	volume     Volume // As it was attached; it stays so.
 	attributes attributes.Volume
 
 	// Those are Followers.mu's.

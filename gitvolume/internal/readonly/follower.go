@@ -57,17 +57,17 @@ func (f *Followers) follower(r store.Repository) *follower {
 // run asks when it is due, until the last volume has left.
 func (w *follower) run(ctx context.Context) {
 	for {
-		due, any := w.due()
+		due, isDue := w.due()
 		wait := time.Until(due)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case any && wait <= 0:
+		case isDue && wait <= 0:
 			w.round(ctx, w.plan())
 			continue
 		}
 		var timer <-chan time.Time
-		if any {
+		if isDue {
 			timer = time.After(wait)
 		}
 		select {
@@ -137,12 +137,12 @@ func (w *follower) asked(s scope, failed bool) {
 
 // assign has the volume followed as another scope.
 func (w *follower) assign(a *Attachment, s scope, c *credential.Credential) {
-	isOther := a.scope != s
-	a.scope, a.volume.Credential = s, c
-	if isOther {
-		a.failing = true // Until the new one was let in.
+	if a.scope != s {
+		a.scope, a.failing = s, true // Until the new one was let in.
 	}
-	v := w.view(s, w.followers.connect, a.volume)
+	volume := a.volume
+	volume.Credential = c
+	v := w.view(s, w.followers.connect, volume)
 	v.urgent = v.urgent || a.failing
 	w.prune()
 	w.poke()
@@ -155,12 +155,12 @@ func (a *Attachment) polls() bool {
 }
 
 // due is when the loop has something to do; false: not until somebody says so.
-func (w *follower) due() (due time.Time, any bool) {
+func (w *follower) due() (due time.Time, isDue bool) {
 	w.followers.mu.Lock()
 	defer w.followers.mu.Unlock()
 	earliest := func(at time.Time) {
-		if !any || at.Before(due) {
-			due, any = at, true
+		if !isDue || at.Before(due) {
+			due, isDue = at, true
 		}
 	}
 	every := w.every()
@@ -177,7 +177,7 @@ func (w *follower) due() (due time.Time, any bool) {
 			earliest(w.pulled.Add(w.followers.settings.DemandEvery))
 		}
 	}
-	return due, any
+	return due, isDue
 }
 
 // every is the shortest time between two polls that any volume asks for.

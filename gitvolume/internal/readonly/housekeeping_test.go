@@ -57,13 +57,13 @@ func TestRepositoryIsLost(t *testing.T) {
 			b := gittest.NewBare(t)
 			b.Grow("main", "f", "1")
 			n := newNode(t).start()
-			a := n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
+			n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
 			repositories, err := n.store.Repositories()
 			n.must(err)
 			n.must(damage(repositories[0].Dir()))
 			b.Grow("main", "f", "2")
 			n.restart()
-			a = n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
+			a := n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
 			until(t, "the new content", func() bool {
 				a.Demand()
 				return read(a, "f") == "2"
