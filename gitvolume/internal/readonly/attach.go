@@ -138,24 +138,29 @@ func (f *Followers) arrive(ctx context.Context, r *arrival) (*Attachment, error)
 	if a := f.attachedAs(v.handle()); a != nil {
 		return a, f.prove(ctx, r, a)
 	}
-	if err := f.settings.Store.CheckFree(); err != nil {
-		return nil, err
-	}
 	before, err := f.load(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	first, err := f.first(ctx, r, before)
-	if err == nil {
-		var a *Attachment
-		if a, err = f.settle(ctx, r, before, first); err == nil {
-			return a, nil
-		}
-	}
-	if before.Reading == nil && !errors.Is(err, context.Canceled) {
+	a, err := f.begin(ctx, r, before)
+	if err != nil && before.Reading == nil && !errors.Is(err, context.Canceled) {
 		err = errors.Join(err, f.settings.Store.Remove(v.handle()))
 	}
-	return nil, err
+	return a, err
+}
+
+// begin attaches a volume that has a record.
+func (f *Followers) begin(ctx context.Context, r *arrival, before store.Record) (*Attachment, error) {
+	if before.Reading == nil { // One that was here before starts also where new ones do not.
+		if err := f.settings.Store.CheckFree(); err != nil {
+			return nil, err
+		}
+	}
+	start, err := f.first(ctx, r, before)
+	if err != nil {
+		return nil, err
+	}
+	return f.settle(ctx, r, before, start)
 }
 
 func (f *Followers) attachedAs(handle string) *Attachment {

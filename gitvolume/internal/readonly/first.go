@@ -10,6 +10,7 @@ import (
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/worktree"
 )
 
 // first is what a volume shows when it is attached.
@@ -155,10 +156,30 @@ func (f *Followers) show(ctx context.Context, a *Attachment, start first) error 
 		}
 	}
 	skipped, err := f.move(ctx, a.checkout, start.sight)
+	if !shared && (isBroken(err) || errors.Is(err, worktree.ErrChanged)) {
+		// Nobody has what was there before: it is of no use, or was lost with its repository.
+		if err = f.renew(ctx, a.checkout); err == nil {
+			skipped, err = f.move(ctx, a.checkout, start.sight)
+		}
+	}
+	if isBroken(err) {
+		return setAside(ctx, a.checkout.repository, err) // The next call finds a new one.
+	}
 	if err == nil {
 		a.volume.Report.Skipped(skipped)
 	}
 	return err
+}
+
+// renew throws away what a tree held that nobody shows yet.
+func (f *Followers) renew(ctx context.Context, c *checkout) error {
+	unlock, err := f.trees.Lock(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c.commit = object.ID{}
+	return f.settings.Store.RemoveCheckout(c.key)
 }
 
 // unplace takes back what place began, after an error.

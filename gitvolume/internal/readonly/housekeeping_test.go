@@ -50,26 +50,37 @@ func TestRepositoryIsLost(t *testing.T) {
 		"its objects": func(dir string) error {
 			return errors.Join(os.RemoveAll(dir+"/objects"), os.MkdirAll(dir+"/objects/pack", 0o700))
 		},
-		"its config": func(dir string) error { return os.WriteFile(filepath.Join(dir, "HEAD"), nil, 0o600) },
+		"its HEAD": func(dir string) error { return os.Remove(filepath.Join(dir, "HEAD")) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := gittest.NewBare(t)
-			b.Grow("main", "f", "1")
-			n := newNode(t).start()
-			n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
-			repositories, err := n.store.Repositories()
-			n.must(err)
-			n.must(damage(repositories[0].Dir()))
-			b.Grow("main", "f", "2")
-			n.restart()
-			a := n.attach(n.volume("v", urlOf(b), map[string]string{"depth": "1"}))
-			until(t, "the new content", func() bool {
-				a.Demand()
-				return read(a, "f") == "2"
+		for when, next := range map[string]func(n *node){
+			"while it runs":     func(*node) {},
+			"before a restart":  func(n *node) { n.restart() },
+			"before it resumes": func(n *node) { n.stop(); n.start() },
+		} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				t.Parallel()
+				b := gittest.NewBare(t)
+				b.Grow("main", "f", "1")
+				n := newNode(t).start()
+				given := map[string]string{"depth": "1", "pull": "1s"}
+				n.attach(n.volume("v", urlOf(b), given))
+				repositories, err := n.store.Repositories()
+				n.must(err)
+				n.must(damage(repositories[0].Dir()))
+				b.Grow("main", "f", "2")
+				next(n)
+				var a *readonly.Attachment
+				until(t, "it is attached", func() bool {
+					a, err = n.followers.Attach(t.Context(), n.volume("v", urlOf(b), given))
+					return err == nil
+				})
+				until(t, "the new content", func() bool {
+					a.Demand() // Sooner than it is tried again.
+					return read(a, "f") == "2"
+				})
+				until(t, "nothing is wrong", func() bool { return n.faults("v") == "" })
 			})
-			until(t, "nothing is wrong", func() bool { return n.faults("v") == "" })
-		})
+		}
 	}
 }
 

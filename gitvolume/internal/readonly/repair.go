@@ -9,45 +9,33 @@ import (
 	"liken.sh/gitvolume/internal/store"
 )
 
+// isBroken tells of errors of a repository that has not got what it should have.
+func isBroken(err error) bool {
+	return errors.Is(err, history.ErrMissing) || errors.Is(err, history.ErrDamaged)
+}
+
+// setAside sets the repository aside; the next that is fetched comes into a new one. It
+// gives why, and what else went wrong.
+func setAside(ctx context.Context, r store.Repository, why error) error {
+	instance, err := r.Instance()
+	if err == nil {
+		_, err = r.SetAside(ctx, instance, why.Error())
+	}
+	return errors.Join(why, err)
+}
+
 // repair brings back what the tree of a checkout is compared with. If the repository has
-// it, something else of it is broken: then it is set aside, and the next round fills a new
-// one.
+// it, something else of it is broken: then it is set aside.
 func (s source) repair(ctx context.Context, c *checkout, why error) error {
 	held, err := s.followers.tree(c.key, nil).Commit()
 	if err != nil {
 		return errors.Join(why, err)
 	}
-	has, instance, err := s.has(ctx, c, held.String())
-	if err != nil {
-		return errors.Join(why, err)
-	}
-	if has {
-		_, err := s.repository.SetAside(ctx, instance, why.Error())
-		return errors.Join(why, err)
+	if kept, err := s.followers.kept(ctx, c.repository, c.key, store.AnchorTip); err == nil && kept == held {
+		return setAside(ctx, s.repository, why)
 	}
 	if _, err := s.fetch(ctx, map[string]string{held.String(): store.CheckoutRef(c.key, store.AnchorTip)}, s.inTurn); err != nil {
 		return fmt.Errorf("the node's repository was lost, and the commit %s that the tree holds is not to be had: %w", held, err)
 	}
 	return nil
-}
-
-// has tells whether the repository can be read and has the commit that the checkout holds,
-// so that its loss is not what is wrong.
-func (s source) has(ctx context.Context, c *checkout, held string) (bool, store.Identity, error) {
-	release, err := s.repository.Use(ctx)
-	if err != nil {
-		return false, store.Identity{}, err
-	}
-	defer release()
-	instance, err := s.repository.Instance()
-	if err != nil {
-		return false, store.Identity{}, err
-	}
-	repo, err := history.Open(s.repository.Dir())
-	if err != nil {
-		return true, instance, nil // It cannot be read at all.
-	}
-	defer repo.Close()
-	kept, err := repo.Ref(store.CheckoutRef(c.key, store.AnchorTip))
-	return err == nil && kept.String() == held, instance, nil
 }

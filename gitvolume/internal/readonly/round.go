@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
@@ -78,6 +77,9 @@ func (w *follower) ask(ctx context.Context, p plan, s scope) answer {
 	places, err := source.lookInTurn(ctx, refs(p.asked[s]))
 	if err == nil {
 		err = source.complete(ctx, places, by)
+	}
+	if isBroken(err) {
+		err = setAside(ctx, w.repository, err)
 	}
 	return answer{source: source, places: places, err: err}
 }
@@ -207,7 +209,7 @@ func (w *follower) bring(ctx context.Context, c *checkout, answers map[scope]ans
 		return nil
 	}
 	skipped, err := w.followers.move(ctx, c, seen)
-	if errors.Is(err, history.ErrMissing) || errors.Is(err, history.ErrDamaged) {
+	if isBroken(err) {
 		if err = as.repair(ctx, c, err); err == nil {
 			skipped, err = w.followers.move(ctx, c, seen)
 		}
