@@ -104,6 +104,9 @@ func (f followed) addAt(path string) {
 // needs tells whether somebody needs a ref of a repository.
 func (f followed) needs(repository, ref string) bool {
 	below, isVolume := strings.CutPrefix(ref, volumeRefs)
+	if strings.HasPrefix(ref, checkoutRefs) && len(f.unknown) > 0 {
+		return true // Whose record cannot be read may show it.
+	}
 	if !isVolume {
 		return !strings.HasPrefix(ref, ownRefs) || f.refs[repository][ref]
 	}

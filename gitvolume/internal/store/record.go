@@ -45,6 +45,28 @@ type Record struct {
 	// Repository is the one that has the position's commits; zero: not known. It tells a
 	// volume whose repository broke from one for which another volume made a new one.
 	Repository Identity `json:"repository,omitzero"`
+
+	// Reading is what a read-only volume shows; nil until it shows something.
+	Reading *Reading `json:"reading,omitempty"`
+}
+
+// Reading is what a read-only volume follows, and as whom.
+type Reading struct {
+	Pull    string `json:"pull"`    // As its attribute is written.
+	Offline string `json:"offline"` // As its attribute is written.
+	// Checkout is the key of the tree that the volume shows.
+	Checkout string `json:"checkout"`
+	// Scope is a keyed digest of the credential that brought what the volume shows.
+	Scope string `json:"scope"`
+	// Commit is the one that the volume started with.
+	Commit object.ID `json:"commit"`
+}
+
+// In is the reading as of another scope.
+func (r *Reading) In(scope string) *Reading {
+	other := *r
+	other.Scope = scope
+	return &other
 }
 
 // Object names an object of the cluster.

@@ -100,6 +100,7 @@ func TestRecordThatCannotBeRead(t *testing.T) {
 		{"a URL that is none", change(aURL, "-x"), ErrDamagedRecord, "-x"},
 		{"no URL", change(aURL, ""), ErrDamagedRecord, "no URL"},
 		{"no ref", change(`"ref": "main"`, `"ref": ""`), ErrDamagedRecord, "no ref"},
+		{"a writeable volume with a checkout", change(`"ref": "main"`, `"ref": "main", "reading": {}`), ErrDamagedRecord, "checkout"},
 		{"a tip that is none", change(`"ref": "main"`, `"ref": "main", "position": {"tip": "main"}`), ErrDamagedRecord, `"main"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {

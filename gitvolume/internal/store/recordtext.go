@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,10 +96,7 @@ func (r Record) check() error {
 	case !utf8.ValidString(r.URL.String() + r.Ref + r.PV + r.Claim.text() + r.Reclaim + r.Class.Name):
 		rule = "it has bytes that are no UTF-8"
 	default:
-		rule = r.brokenTargetRule()
-	}
-	if rule == "" {
-		rule = r.Position.brokenRule()
+		rule = cmp.Or(r.brokenTargetRule(), r.Position.brokenRule(), r.brokenReadingRule())
 	}
 	if rule != "" {
 		return fmt.Errorf("record of volume %q: %s: %w", r.Handle, rule, ErrRecord)
@@ -129,6 +127,21 @@ func (p Position) brokenRule() string {
 		return "its move has no token"
 	case p.Move.Then.Move != nil:
 		return "its move ends with another move"
+	}
+	return ""
+}
+
+func (r Record) brokenReadingRule() string {
+	switch {
+	case r.Reading == nil:
+	case r.Kind == Writeable:
+		return "it is writeable and shows a checkout"
+	case !isCheckoutKey(r.Reading.Checkout):
+		return fmt.Sprintf("its checkout is %.60q", r.Reading.Checkout)
+	case r.Reading.Commit.IsZero():
+		return "it shows no commit"
+	case !utf8.ValidString(r.Reading.Pull + r.Reading.Offline + r.Reading.Scope):
+		return "what it shows has bytes that are no UTF-8"
 	}
 	return ""
 }

@@ -12,9 +12,10 @@ import (
 
 // The refs of a repository that are the driver's. Nothing else makes refs there.
 const (
-	ownRefs    = "refs/git-csi/"
-	remoteRefs = ownRefs + "remote/"
-	volumeRefs = ownRefs + "volumes/"
+	ownRefs      = "refs/git-csi/"
+	remoteRefs   = ownRefs + "remote/"
+	volumeRefs   = ownRefs + "volumes/"
+	checkoutRefs = ownRefs + "checkouts/"
 )
 
 // Anchor is what a volume's ref keeps from being collected.
@@ -37,6 +38,10 @@ func VolumeRef(volume string, anchor Anchor) string {
 	return volumeRefs + refPart(volume) + "/" + string(anchor)
 }
 
+// CheckoutRef is the ref of the store that keeps a commit for a checkout: AnchorTip what it
+// holds, AnchorNext what it is about to hold.
+func CheckoutRef(key string, anchor Anchor) string { return checkoutRefs + key + "/" + string(anchor) }
+
 // refPart is a text as one part of a ref: no two have the same, and none is a directory of
 // another's. What would be too long, or what git takes for a lock, is cut and has its sum
 // at the end, after what no escaped text has.
@@ -51,7 +56,7 @@ func refPart(text string) string {
 }
 
 // remoteRefsOf are the refs of the store that a record's volume follows: what its ref can
-// be, its side branch, and the metadata.
+// be, its side branch, the metadata, and what its checkout holds.
 func remoteRefsOf(r Record) []string {
 	names := []string{r.Ref}
 	if !strings.HasPrefix(r.Ref, "refs/") {
@@ -63,6 +68,9 @@ func remoteRefsOf(r Record) []string {
 		}
 	}
 	refs := []string{RemoteRef(history.MetadataRef)}
+	if r.Reading != nil {
+		refs = append(refs, CheckoutRef(r.Reading.Checkout, AnchorTip), CheckoutRef(r.Reading.Checkout, AnchorNext))
+	}
 	for _, name := range names {
 		refs = append(refs, RemoteRef(name))
 	}

@@ -139,9 +139,6 @@ func (s *Store) Dir() string { return s.dir.Path() }
 // SSHDir is the directory for known host keys.
 func (s *Store) SSHDir() string { return s.path(sshDir) }
 
-// CheckoutsDir is the directory for the trees of read-only volumes.
-func (s *Store) CheckoutsDir() string { return s.path(checkoutsDir) }
-
 // Cluster is the UID recorded for the cluster this store belongs to, empty when none was
 // yet. The error wraps ErrClusterLost when there is no record.
 func (s *Store) Cluster() (string, error) { return s.dir.Cluster() }

@@ -1,0 +1,125 @@
+package readonly_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"liken.sh/gitvolume/internal/readonly"
+)
+
+var (
+	readerFiles   = flag.Int("files", 50, "how many files the reader of an update reads")
+	readerUpdates = flag.Int("updates", 3, "how many updates it meets")
+)
+
+// TestReaderMeetsNoGap reads all files again and again while they are updated (C49).
+func TestReaderMeetsNoGap(t *testing.T) {
+	t.Parallel()
+	u := &upstream{content: revision(0), files: *readerFiles}
+	n := newNode(t)
+	n.connect = u.of
+	n.start()
+	a := n.attach(n.volume("v", url, nil))
+	held, err := os.OpenRoot(a.Dir() + "/d1") // As a mount of the directory by itself.
+	n.must(err)
+	defer held.Close()
+	var done atomic.Bool
+	var passes, torn atomic.Int64
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			for ; !done.Load(); passes.Add(1) {
+				for i := range *readerFiles {
+					if text := read(a, fileName(i)); !isRevision(text) {
+						torn.Add(1)
+						t.Errorf("%s holds %d bytes: %.40q", fileName(i), len(text), text)
+						return
+					}
+				}
+			}
+		})
+	}
+	for i := range *readerUpdates {
+		before := passes.Load()
+		u.push(revision(i + 1))
+		a.Demand()
+		shows(t, a, "f", revision(i+1))
+		until(t, "a pass", func() bool { return passes.Load() > before || torn.Load() > 0 })
+	}
+	done.Store(true)
+	readers.Wait()
+	last := revision(*readerUpdates)
+	until(t, "the held directory is up to date", func() bool {
+		text, err := held.ReadFile("f1")
+		return err == nil && string(text) == last
+	})
+	if faults := n.faults("v"); faults != "" {
+		t.Error(faults)
+	}
+}
+
+// revision is a text of several pages, all of one number.
+func revision(i int) string { return strings.Repeat(fmt.Sprintf("%07d\n", i), 2000) }
+
+func isRevision(text string) bool {
+	return len(text) == 16000 && text == strings.Repeat(text[:8], 2000)
+}
+
+// TestRestartUnderManyVolumes follows all of them again at once, and touches no tree.
+func TestRestartUnderManyVolumes(t *testing.T) {
+	t.Parallel()
+	u := &upstream{content: "1"}
+	n := newNode(t)
+	n.connect = u.of
+	n.start()
+	before := map[string]os.FileInfo{}
+	for i := range 50 {
+		handle := fmt.Sprintf("v%d", i)
+		a := n.attach(n.volume(handle, fmt.Sprintf("https://example.invalid/r%d", i/5), map[string]string{"pull": "24h"}))
+		before[handle] = stat(t, a)
+	}
+	u.push("2")
+	resumed := n.restart()
+	for handle, a := range resumed {
+		shows(t, a, "f", "2")
+		if !os.SameFile(before[handle], stat(t, a)) {
+			t.Errorf("%s has another directory", handle)
+		}
+	}
+	if len(resumed) != 50 {
+		t.Errorf("%d are resumed", len(resumed))
+	}
+	for handle := range resumed {
+		n.must(n.followers.Detach(t.Context(), handle))
+	}
+	n.leavesNothing()
+}
+
+func stat(t testing.TB, a *readonly.Attachment) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(a.Dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// BenchmarkRepeatedPublish is what a publish of a volume that is published takes.
+func BenchmarkRepeatedPublish(b *testing.B) {
+	u := &upstream{content: "1"}
+	n := newNode(b)
+	n.connect = u.of
+	n.start()
+	v := n.volume("v", url, nil)
+	v.Credential = token(b, "one")
+	a := n.attach(v)
+	again := token(b, "one")
+	for b.Loop() {
+		a.TakeCredential(again)
+	}
+}
