@@ -237,9 +237,14 @@ func read(a *readonly.Attachment, path string) string {
 
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	within(t, 30*time.Second, what, done)
+}
+
+func within(t testing.TB, limit time.Duration, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it does not happen in 30 s: %s", what)
+			t.Fatalf("it does not happen in %s: %s", limit, what)
 		}
 	}
 }
