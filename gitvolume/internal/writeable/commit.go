@@ -17,7 +17,6 @@ import (
 // that the tree was not being written.
 func (v *Volume) commit(ctx context.Context, quiet bool) error {
 	began := time.Now()
-	v.seen = nil // What was only looked at has to be read, to be kept.
 	result, err := v.scan(ctx, v.Repository)
 	if err != nil {
 		return err
@@ -34,7 +33,7 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 		v.sayCommitted(time.Since(began))
 	}
 	v.clock.quiet = quiet
-	v.tipTree, v.record, v.memory = made.tree, made.record, result.Memory
+	v.tipTree, v.record, v.memory, v.seen = made.tree, made.record, result.Memory, nil
 	v.pending, v.pendingPath = 0, ""
 	v.agenda = agenda{}
 	v.looked(result)

@@ -87,9 +87,12 @@ func (v *Volume) scan(ctx context.Context, blobs worktree.Blobs) (*worktree.Resu
 // tell tells the watch what a look at its hint found.
 func (v *Volume) tell(hint watch.Hint, result *worktree.Result) {
 	if hint.Everything {
-		for _, path := range result.Found {
-			v.watch.Found(hint, path)
+		if !v.unannounced {
+			for _, path := range result.Found {
+				v.watch.Found(hint, path)
+			}
 		}
+		v.unannounced = false
 		v.watch.Check(hint, v.directories(result.Memory, []string{metadata.Root}))
 	} else if len(hint.Subtrees) > 0 {
 		v.watch.Check(hint, v.directories(result.Memory, hint.Subtrees))

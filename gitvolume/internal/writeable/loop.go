@@ -16,7 +16,7 @@ func (v *Volume) Watch() error {
 	if err != nil {
 		return fmt.Errorf("watch the tree: %w", err)
 	}
-	v.watch = watch
+	v.watch, v.unannounced = watch, true
 	return nil
 }
 
@@ -279,7 +279,7 @@ func (v *Volume) told() (stop *stopping) {
 // rearm takes another class: all there is counts as written now, by the rules of that.
 func (v *Volume) rearm(arming Arming) {
 	v.take(arming)
-	v.seen = nil
+	v.seen, v.unannounced = nil, true
 	v.agenda.addEverything()
 	if v.watch != nil {
 		v.clock.wrote(time.Now())

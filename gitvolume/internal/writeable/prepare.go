@@ -119,6 +119,7 @@ func (v *Volume) bringBack() error {
 func (v *Volume) owe() {
 	if v.position.HasUnpushed() || v.position.HasUnrecorded() || !v.position.Leaving.IsZero() {
 		v.clock.committed(v.tipTime(), true)
+		v.countAhead()
 	}
 }
 

@@ -277,6 +277,40 @@ func TestSilentWatch(t *testing.T) {
 	})
 }
 
+// What is older than the watch, or what another class found already, no event had to
+// announce: the watch is not to blame.
+func TestWatchIsNotBlamed(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.arming = unarmed()
+		n.publish()
+		n.stop()
+		n.writeUnseen("a", "2")
+		n.remote.set(func(r *nodeRemote) { r.down = &remote.Failure{Kind: remote.ErrUnreachable} })
+		n.publish()
+		n.settle(time.Minute)
+		if got := n.figures().Pending; got != 1 || len(n.watch.found) != 0 {
+			t.Errorf("%d paths are pending, and the watch was told of %q; want 1 and none", got, n.watch.found)
+		}
+		n.arming = armed(nil)
+		n.volume.Arm(n.arming)
+		n.settle(time.Minute)
+		if got := n.figures().Pending; got != 0 || len(n.watch.found) != 0 {
+			t.Errorf("%d paths are pending, and the watch was told of %q; want none", got, n.watch.found)
+		}
+		if got := n.figures().Unpushed; got != 1 {
+			t.Errorf("%d commits are not pushed, want 1", got)
+		}
+		n.stop()
+		n.publish()
+		if got := n.figures().Unpushed; got != 1 {
+			t.Errorf("after a restart %d commits are not pushed, want 1", got)
+		}
+		n.stop()
+	})
+}
+
 // Writers of different files of one ref converge, without side branches.
 func TestManyWriters(t *testing.T) {
 	for _, writers := range []int{2, 4} {

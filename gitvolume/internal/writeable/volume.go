@@ -46,6 +46,9 @@ type Volume struct {
 	skips bool
 	// sentOver is where the branch was when it was pushed to last.
 	sentOver object.ID
+	// unannounced says that a look at everything finds what no event had to announce: it is
+	// older than the watch, or other rules count now.
+	unannounced bool
 	// remembered is the commit of the memory that was kept last.
 	remembered object.ID
 
