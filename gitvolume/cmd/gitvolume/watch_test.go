@@ -92,6 +92,9 @@ func TestHistoryOverSSH(t *testing.T) {
 	second.awaits("would commit: M secret\n", 1)
 	second.awaits("would commit: A new\n", 1)
 	second.stop(0)
+	if said := second.out.String(); !strings.Contains(said, "stopping: what was written last is not committed; a second") {
+		t.Errorf("it says\n%s", said)
+	}
 	if said := second.out.String(); !strings.HasSuffix(said, "stopped: nothing is committed while there is no class in force\n") {
 		t.Errorf("it says\n%s", said)
 	}
@@ -167,6 +170,43 @@ func TestADeadRemote(t *testing.T) {
 	p.stop(0)
 	if files := h.remote.Git("ls-tree", "--name-only", "main"); files != "a" {
 		t.Errorf("the remote has %q", files)
+	}
+}
+
+// While the branch is gone nothing is pushed, by the next start neither; the last line
+// says so.
+func TestADeletedBranch(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.remote.Grow("main", "a", "1")
+	h.remote.Grow("other", "a", "1")
+	p := h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	h.remote.Git("update-ref", "-d", "refs/heads/main")
+	h.write("d/b", "1")
+	p.stop(exitFailed)
+	if said := p.out.String(); !strings.Contains(said, "nothing is pushed until main exists again: make the branch again") || strings.Contains(said, "next start pushes") {
+		t.Errorf("it says\n%s", said)
+	}
+}
+
+// What is on the side branch is on the remote, and not on the branch that was asked for.
+func TestTheEndOnASideBranch(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.remote.Grow("main", "a", "1\n")
+	p := h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	h.remote.Grow("main", "a", "2\n")
+	h.write("d/a", "3\n")
+	p.stop(0)
+	branches := strings.Fields(h.remote.Git("for-each-ref", "--format=%(refname:short)", "refs/heads"))
+	if len(branches) != 2 {
+		t.Fatalf("the branches are %q", branches)
+	}
+	side := strings.TrimSpace(strings.Replace(strings.Join(branches, ""), "main", "", 1))
+	if said := p.out.String(); !strings.HasSuffix(said, "the branch is "+side+", until it is merged into main\n") {
+		t.Errorf("the side branch is %q, and it says\n%s", side, said)
 	}
 }
 

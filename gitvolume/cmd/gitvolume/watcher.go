@@ -55,6 +55,7 @@ type watcher struct {
 	command *remote.Command
 	fetches *remote.Fetches
 	reports *report.Reports
+	report  *report.Volume
 	volume  *nodevolume.Volume
 }
 
@@ -225,11 +226,11 @@ func (w *watcher) openVolume() error {
 	})
 	reached.Take(w.secret)
 	handle := w.record.Handle
+	w.report = w.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: handle, Volume: w.place.dir})
 	w.volume, err = nodevolume.New(nodevolume.Settings{
 		Store: w.store, Merges: func(dir string) history.Merger { return w.command.Merger(dir) },
 		Access: reached, Watches: watch.New(),
-		Report:  w.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: handle, Volume: w.place.dir}),
-		Reports: w.reports, Log: w.log.With("volume", handle),
+		Report: w.report, Reports: w.reports, Log: w.log.With("volume", handle),
 		Record: w.record, Owner: "watch/" + handle, Branch: w.asked.Ref.Branch(),
 		Dir: w.place.dir, Root: w.place.root, ForeignRoot: true, Fresh: metadata.Plain(),
 		Arming: w.arming, Pending: w.pending.tell, ScanEvery: w.options.scanEvery,
