@@ -87,6 +87,7 @@ func places() map[string]refusal {
 		"nowhere to keep a store":      {local("d", "--store", "/proc/store"), []string{"--store", "/proc/store"}},
 		"a remote that is not there":   {words("d", "--allow-local-urls", "--url", "/nowhere/r.git"), []string{"git said", "nowhere/r.git"}},
 		"a branch that is not there":   {grown("--ref", "mian"), []string{"--ref: ", `"refs/heads/mian"`, `there are "main"`}},
+		"a tag by its short name":      {tagged, []string{"--ref: ", "that is the name of a tag, and a branch is wanted", `there are "main"`}},
 		"a directory in two processes": {watchedTwice, []string{"another gitvolume watches", "stop that one first"}},
 	}
 }
@@ -183,6 +184,11 @@ func grown(more ...string) func(*home) []string {
 		h.remote.Grow("main", "a", "1")
 		return local("d", more...)(h)
 	}
+}
+
+func tagged(h *home) []string {
+	h.remote.SetRef("refs/tags/v1", h.remote.Grow("main", "a", "1"))
+	return local("d", "--ref", "v1")(h)
 }
 
 func watchedTwice(h *home) []string {
