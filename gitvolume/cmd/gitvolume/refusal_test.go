@@ -197,6 +197,20 @@ func watchedTwice(h *home) []string {
 	return local(filepath.Join("..", filepath.Base(h.dir), "d"))(h)
 }
 
+// A machine without git is told so before anything is made on it.
+func TestNoGit(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	p := &process{t: t, cmd: h.command("watch", "d", "--url", h.remote.Dir, "--allow-local-urls")}
+	p.cmd.Env = append(p.cmd.Env, "PATH="+h.dir)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
+	p.begin()
+	p.refused("git is not on the PATH: install git")
+	if entries, err := os.ReadDir(h.dir); err != nil || len(entries) > 0 {
+		t.Errorf("it has made %v, %v", entries, err)
+	}
+}
+
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

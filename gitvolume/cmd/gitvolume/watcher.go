@@ -65,7 +65,7 @@ func newWatcher(o options) (*watcher, error) {
 	w := &watcher{options: o, printer: report.NewPrinter(os.Stdout)}
 	w.pending.say = w.printer.Print
 	for _, step := range []func() error{
-		w.openLog, w.findPlace, w.readAddress, w.readSecret, w.readArming, w.openStore, w.findRecord, w.openReports, w.openVolume,
+		w.findGit, w.openLog, w.findPlace, w.readAddress, w.readSecret, w.readArming, w.openStore, w.findRecord, w.openReports, w.openVolume,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, w.close())
@@ -84,6 +84,8 @@ func (w *watcher) close() error {
 	}
 	return w.store.Close()
 }
+
+func (w *watcher) findGit() error { return remote.CheckGit(os.Environ()) }
 
 func (w *watcher) openLog() (err error) {
 	if w.log, err = logging.New(os.Stderr, w.options.logLevel, "text"); err != nil {
