@@ -112,8 +112,9 @@ func watchUsage() string {
 		text.WriteString("\n")
 	})
 	text.WriteString("\nSignals: SIGINT and SIGTERM commit, push and end; a second one ends at once.\n" +
-		"SIGHUP reads the class again.\n" +
+		"SIGHUP reads the class again; without --class it is like SIGTERM, except under nohup.\n" +
 		"\nExit codes: 0 when nothing is left to commit or push, 1 when something is or it\n" +
-		"failed, 2 when it cannot start until something is changed.\n")
+		"failed, 2 when it cannot start until something is changed, 130 or 143 when a second\n" +
+		"SIGINT or SIGTERM ended it at once.\n")
 	return text.String()
 }

@@ -33,10 +33,7 @@ func runWatch(arguments []string) int {
 	case err != nil:
 		return unusable(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings(options)...)
-	defer stop()
-	// The first signal asks for a clean end, a second one ends at once.
-	context.AfterFunc(ctx, stop)
+	ctx := untilEnding(endings(options)...)
 	hangups := make(chan os.Signal, 1)
 	if options.class != "" {
 		signal.Notify(hangups, syscall.SIGHUP)
@@ -53,16 +50,6 @@ func runWatch(arguments []string) int {
 		w.log.Warn("the store was not given up cleanly", "error", err)
 	}
 	return code
-}
-
-// endings are the signals that ask for the end. Without a class there is none to be read
-// again, and a terminal that closes means the end.
-func endings(o options) []os.Signal {
-	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if o.class == "" {
-		all = append(all, syscall.SIGHUP)
-	}
-	return all
 }
 
 // run follows the directory until ctx ends.
@@ -97,6 +84,7 @@ func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
 	code := w.stop()
 	endBackground()
 	if !endsWithin(&behind, backgroundEnd) {
+		w.runtime = "" // By what is in it the next process finds what still runs.
 		w.log.Warn("ending although the disk does not answer")
 	}
 	return code

@@ -246,15 +246,55 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	busy := h.write("busy", "")
 	defer os.Remove(busy)
 	h.remote.Hook("pre-receive", fmt.Sprintf("while [ -e '%s' ]; do sleep 0.05; done", busy))
-	p := h.watch("d", "--class", h.fast(), "--stop-push-timeout", "10m")
-	p.awaits("armed: class fast", 1)
-	h.write("d/a", "1")
-	p.signal(unix.SIGTERM)
-	p.awaits("stopping: ", 1)
-	p.signal(unix.SIGTERM)
-	if code := p.wait(); code != -1 {
-		t.Errorf("exit code %d, want the end by the signal", code)
+	for n, second := range []struct {
+		signal  unix.Signal
+		trapped string // What ignores the signals at the start.
+		want    int
+	}{
+		{unix.SIGTERM, "", 143},
+		{unix.SIGINT, "INT TERM", 130},
+	} {
+		p := h.watchTrapped(second.trapped, fmt.Sprint("d", n), "--class", h.fast(), "--stop-push-timeout", "10m")
+		p.awaits("armed: class fast", 1)
+		h.write(fmt.Sprintf("d%d/a", n), fmt.Sprint(n))
+		p.signal(unix.SIGTERM)
+		p.awaits("stopping: ", 1)
+		p.signal(second.signal)
+		if code := p.wait(); code != second.want {
+			t.Errorf("exit code %d, want %d", code, second.want)
+		}
 	}
+}
+
+// watchTrapped is watch with signals ignored by who starts it.
+func (h *home) watchTrapped(signals, dir string, more ...string) *process {
+	h.t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p := &process{t: h.t, cmd: h.command()}
+	p.cmd.Path = "/bin/sh"
+	p.cmd.Args = append([]string{"sh", "-c", "trap '' " + signals + `; exec "$0" "$@"`, program,
+		"watch", h.path(dir), "--url", h.remote.Dir, "--allow-local-urls"}, more...)
+	if signals == "" {
+		p.cmd.Args[2] = `exec "$0" "$@"`
+	}
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
+	p.begin()
+	return p
+}
+
+// A process that is to outlive its terminal does.
+func TestHangUpUnderNohup(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	p := h.watchTrapped("HUP", "d")
+	p.awaits("not armed", 1)
+	p.signal(unix.SIGHUP)
+	h.write("d/a", "1")
+	p.awaits("would commit: A a", 1)
+	p.stop(0)
 }
 
 // A directory that is not the one whose history this is, is never committed.
@@ -303,6 +343,23 @@ func TestAMistakeIsForgotten(t *testing.T) {
 	p := h.watch("d")
 	p.awaits("not armed", 1)
 	p.stop(0)
+}
+
+// The end leaves nothing where sockets are, nor does a start that is refused.
+func TestNoSocketsAreLeft(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	isEmpty := func(when string) {
+		if entries, err := os.ReadDir(h.runtime); err != nil || len(entries) > 0 {
+			t.Errorf("%s there are %v, %v", when, entries, err)
+		}
+	}
+	p := h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	p.stop(0)
+	isEmpty("after the end")
+	h.start("watch", h.path("e"), "--allow-local-urls", "--url", h.path("nowhere.git")).refused("nowhere.git")
+	isEmpty("after a refusal")
 }
 
 // Two spellings of a directory are one, with one store.

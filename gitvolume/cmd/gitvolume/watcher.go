@@ -52,6 +52,7 @@ type watcher struct {
 
 	store   *store.Store
 	record  store.Record
+	runtime string // the directory for sockets; empty: it stays
 	command *remote.Command
 	fetches *remote.Fetches
 	reports *report.Reports
@@ -82,7 +83,12 @@ func (w *watcher) close() error {
 	if w.store == nil {
 		return nil
 	}
-	return w.store.Close()
+	var err error
+	if w.runtime != "" {
+		// While the store is this process's, no other has the directory.
+		err = os.RemoveAll(w.runtime)
+	}
+	return errors.Join(err, w.store.Close())
 }
 
 func (w *watcher) findGit() error { return remote.CheckGit(os.Environ()) }
@@ -254,6 +260,7 @@ func (w *watcher) openChildren() (children, error) {
 	if err != nil {
 		return children{}, err
 	}
+	w.runtime = dir
 	c := children{program: filepath.Join(dir, "gitvolume"), sessions: filepath.Join(dir, "sessions")}
 	if w.command, err = remote.New(remote.Settings{Executable: program, Directory: filepath.Join(dir, "git"), Environment: os.Environ()}); err != nil {
 		return children{}, err
