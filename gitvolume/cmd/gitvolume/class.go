@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,9 @@ func readClass(file string) (writeable.Arming, error) {
 
 func parseClass(file string) (policy.Class, error) {
 	text, err := readFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return policy.Class{}, fmt.Errorf("there is no such file: give the one with the %s", classKind)
+	}
 	if err != nil {
 		return policy.Class{}, err
 	}

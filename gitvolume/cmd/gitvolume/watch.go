@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -141,6 +142,13 @@ func (w *watcher) intent() string {
 // outcome is the exit code and the last line, by where the volume is after its stop.
 func (w *watcher) outcome(position store.Position, err error) (code int, last string) {
 	switch {
+	case (err != nil || !position.Stopped) && isGone(w.store.Dir()):
+		return exitFailed, fmt.Sprintf("the store %q is gone, and the next start knows nothing of %q: watch an empty directory and move the files there afterwards",
+			w.store.Dir(), w.place.dir)
+	case !position.Stopped && isGone(w.place.dir):
+		return exitFailed, fmt.Sprintf("%q is gone, with what was not committed: the next start makes it again of the last commit", w.place.dir)
+	case !position.Stopped && w.isReplaced(position):
+		return exitFailed, w.explained(writeable.ErrReplaced).Error()
 	case err != nil:
 		return exitFailed, "what was written last is not committed, and is at the next start: " + oneLine(err.Error())
 	case !position.Stopped:
@@ -161,6 +169,17 @@ func (w *watcher) outcome(position store.Position, err error) (code int, last st
 		last += fmt.Sprintf("; the branch is %s, until it is merged into %s", w.side(), w.asked.Ref)
 	}
 	return 0, last
+}
+
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// isReplaced tells whether another directory is where the watched one was.
+func (w *watcher) isReplaced(position store.Position) bool {
+	found, err := store.Identify(w.place.dir)
+	return err == nil && found != position.Tree
 }
 
 // isRefGone tells whether the remote was found to have the branch no more.

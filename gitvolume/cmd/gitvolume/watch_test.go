@@ -101,10 +101,16 @@ func TestHistoryOverSSH(t *testing.T) {
 	if count := h.remote.Git("rev-list", "--count", "main"); count != "2" {
 		t.Errorf("%s commits, want 2: the second directory is not armed", count)
 	}
+	t.Run("another host key than the first", func(t *testing.T) {
+		kept := h.path("first", "ssh", "known_hosts")
+		h.write("first/ssh/known_hosts", strings.Replace(server.KnownHosts(), server.HostKeys[0].Authorized[12:], gittest.NewKey(t, "ed25519").Authorized[12:], 1))
+		h.write("first/format", "1\n")
+		h.start(append([]string{"watch", h.path("fourth"), "--store", h.path("first")}, ssh...)...).refused("not the one first seen", "delete its line from "+kept)
+	})
 	t.Run("another host key", func(t *testing.T) {
 		h.write("hosts", strings.Replace(server.KnownHosts(), server.HostKeys[0].Authorized[12:], gittest.NewKey(t, "ed25519").Authorized[12:], 1))
 		p := h.start(append([]string{"watch", h.path("third"), "--known-hosts", h.path("hosts")}, ssh...)...)
-		p.refused("does not prove its identity", "SHA256:")
+		p.refused("does not prove its identity", "SHA256:", "which --known-hosts "+h.path("hosts")+" does not trust")
 		if strings.Contains(p.log.String(), "Secret") {
 			t.Errorf("it speaks of a Secret: %s", p.log.String())
 		}
@@ -330,8 +336,38 @@ func TestAnotherDirectory(t *testing.T) {
 	}
 	h.write("d/b", "1")
 	p.stop(exitFailed)
+	if said := p.out.String(); !strings.Contains(said, "stopped: "+strconv.Quote(h.path("d"))+" is not the directory that was watched") {
+		t.Errorf("it says\n%s", said)
+	}
 	if files := h.remote.Git("ls-tree", "--name-only", "main"); files != "a" {
 		t.Errorf("the remote has %q", files)
+	}
+}
+
+// What is deleted under the process is named, with what the next start does of it.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ deleted, want string }{
+		"the directory": {"d", " is gone, with what was not committed: the next start makes it again of the last commit\n"},
+		"the store":     {"state", ": watch an empty directory and move the files there afterwards\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t)
+			h.remote.Grow("main", "a", "1")
+			p := h.watch("d", "--class", h.fast())
+			p.awaits("armed: class fast", 1)
+			if err := os.RemoveAll(h.path(row.deleted)); err != nil {
+				t.Fatal(err)
+			}
+			if row.deleted != "d" {
+				h.write("d/b", "1")
+			}
+			p.stop(exitFailed)
+			if said := p.out.String(); !strings.HasSuffix(said, row.want) || strings.Contains(said, "is at the next start") {
+				t.Errorf("it says\n%s", said)
+			}
+		})
 	}
 }
 

@@ -228,7 +228,7 @@ func (w *watcher) openVolume() error {
 	repo := w.asked.URL.Repo()
 	reached := access.New(access.Settings{
 		Command: w.command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
-		Serving: credential.Serving{Dir: children.sessions, Helper: []string{children.program, helperWord}, Hosts: hosts},
+		Serving: credential.Serving{Dir: children.sessions, Helper: []string{children.program, helperWord}, Hosts: hosts, Given: w.options.given()},
 		Key:     key,
 		Observe: func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
 	})
