@@ -86,7 +86,7 @@ func (w *watcher) close() error {
 	var err error
 	if w.runtime != "" {
 		// While the store is this process's, no other has the directory.
-		err = os.RemoveAll(w.runtime)
+		err = removeRuntimeDir(w.runtime)
 	}
 	return errors.Join(err, w.store.Close())
 }
