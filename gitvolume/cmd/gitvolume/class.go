@@ -1,12 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	storagev1 "k8s.io/api/storage/v1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -45,21 +52,24 @@ func readClass(file string) (writeable.Arming, error) {
 
 func parseClass(file string) (policy.Class, error) {
 	text, err := readFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return policy.Class{}, fmt.Errorf("there is no such file: give the one with the %s", classKind)
+	}
 	if err != nil {
 		return policy.Class{}, err
 	}
 	if hasDocuments(text) {
 		return policy.Class{}, errors.New("it has more than one document: put the class into a file of its own")
 	}
-	var class storagev1.VolumeAttributesClass
-	// The kind first, since any other has fields that a class has not.
-	if err := yaml.Unmarshal(text, &class.TypeMeta); err != nil {
+	asJSON, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
 		return policy.Class{}, fmt.Errorf("it is no YAML of a %s: %w", classKind, err)
 	}
-	if group, _, _ := strings.Cut(class.APIVersion, "/"); class.Kind != classKind || group != storagev1.GroupName {
-		return policy.Class{}, fmt.Errorf("it is a %q of %q: write one of kind %s and apiVersion %s", class.Kind, class.APIVersion, classKind, storagev1.SchemeGroupVersion)
+	if err := checkShape(asJSON); err != nil {
+		return policy.Class{}, err
 	}
-	if err := decodeStrictly(text, &class); err != nil {
+	var class storagev1.VolumeAttributesClass
+	if err := decodeStrictly(asJSON, &class); err != nil {
 		return policy.Class{}, fmt.Errorf("it is no %s: %w", classKind, err)
 	}
 	switch {
@@ -71,14 +81,58 @@ func parseClass(file string) (policy.Class, error) {
 	return policy.Class{Name: class.Name, Driver: class.DriverName, Parameters: class.Parameters}, nil
 }
 
-// decodeStrictly refuses what Kubernetes would refuse or drop in silence: a field that is
-// not known or given twice, and a parameter that is no text, as true without quotes.
-func decodeStrictly(text []byte, class *storagev1.VolumeAttributesClass) error {
-	asJSON, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return err
+// shape is as much of a class as tells what is wrong with a file in words of YAML.
+type shape struct {
+	Kind, APIVersion json.RawMessage
+	Parameters       json.RawMessage
+}
+
+// checkShape refuses a file that is another thing than a class, and parameters that are no
+// text: those are what people forget to quote.
+func checkShape(asJSON []byte) error {
+	write := fmt.Sprintf("write one of kind %s and apiVersion %s", classKind, storagev1.SchemeGroupVersion)
+	var s shape
+	switch err := json.Unmarshal(asJSON, &s); {
+	case string(bytes.TrimSpace(asJSON)) == "null":
+		return errors.New("it is empty: " + write)
+	case err != nil:
+		return errors.New("it has no fields, as a class has: " + write)
+	case s.Kind == nil:
+		return errors.New("kind is missing: " + write)
+	case s.APIVersion == nil:
+		return errors.New("apiVersion is missing: " + write)
 	}
+	versions := []string{strconv.Quote(storagev1.SchemeGroupVersion.String()), strconv.Quote(storagev1beta1.SchemeGroupVersion.String())}
+	if string(s.Kind) != strconv.Quote(classKind) || !slices.Contains(versions, string(s.APIVersion)) {
+		return fmt.Errorf("it is a %s of %s: %s", s.Kind, s.APIVersion, write)
+	}
+	var parameters map[string]json.RawMessage
+	if s.Parameters != nil && json.Unmarshal(s.Parameters, &parameters) != nil {
+		return errors.New("parameters have to be names and values, such as push.quiesce: 30s")
+	}
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		switch value := parameters[name]; value[0] {
+		case '"':
+		case '{', '[':
+			return fmt.Errorf("parameter %s has to be a text: write it in quotes", name)
+		case 'n':
+			return fmt.Errorf("parameter %s has no value: write one in quotes", name)
+		default:
+			return fmt.Errorf("parameter %s is %s without quotes, which is no text: write %s: %q", name, value, name, value)
+		}
+	}
+	return nil
+}
+
+// decodeStrictly refuses what Kubernetes would refuse or drop in silence: a field that is
+// not known or given twice, and what is no text, as true without quotes.
+func decodeStrictly(asJSON []byte, class *storagev1.VolumeAttributesClass) error {
 	strict, err := kjson.UnmarshalStrict(asJSON, class)
+	// The strict decoder's error of a wrong type has no fields to tell it by.
+	var kind *json.UnmarshalTypeError
+	if err != nil && errors.As(json.Unmarshal(asJSON, &storagev1.VolumeAttributesClass{}), &kind) {
+		return fmt.Errorf("%s is a %s, which does not go there: a text has to be in quotes", kind.Field, kind.Value)
+	}
 	return errors.Join(append(strict, err)...)
 }
 

@@ -25,6 +25,8 @@ const helperWord = "credential-helper"
 const (
 	exitFailed   = 1
 	exitUnusable = 2
+	// exitSignal is what the number of a signal is added to that ends the process at once.
+	exitSignal = 128
 )
 
 func main() {

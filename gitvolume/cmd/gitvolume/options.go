@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -38,12 +39,34 @@ func newFlags(o *options) *flag.FlagSet {
 	flags.StringVar(&o.tokenFile, "token-file", "", "`file` with the token, for https://")
 	flags.StringVar(&o.ca, "ca", "", "`file` with certificates (PEM) to trust beside the system's, for https://")
 	flags.StringVar(&o.store, "store", "", "`directory` for the history, one for each DIR; empty means one below $XDG_STATE_HOME or ~/.local/state")
-	flags.DurationVar(&o.scanEvery, "scan-every", 5*time.Minute, "`time` between looks at all of the directory, whatever events say")
-	flags.DurationVar(&o.stopPushTimeout, "stop-push-timeout", 30*time.Second, "`time` that the push at the end may take; 0s pushes nothing then")
+	o.scanEvery, o.stopPushTimeout = 5*time.Minute, 30*time.Second
+	flags.Var((*span)(&o.scanEvery), "scan-every", "`time` between looks at all of the directory, whatever events say")
+	flags.Var((*span)(&o.stopPushTimeout), "stop-push-timeout", "`time` that the push at the end may take; 0s pushes nothing then")
 	flags.BoolVar(&o.allowLocalURLs, "allow-local-urls", false, "let --url name a directory of this machine: file:// or a path")
 	flags.BoolVar(&o.allowInsecure, "allow-insecure", false, "let a token go over http://, where everyone on the way can read it")
 	flags.StringVar(&o.logLevel, "log-level", "warn", "`level` of the log on standard error: debug, info, warn or error")
 	return flags
+}
+
+// span is a duration as a flag, whose error tells how one is written.
+type span time.Duration
+
+// String is as that of a duration.
+func (s *span) String() string { return time.Duration(*s).String() }
+
+// Set reads a duration.
+func (s *span) Set(text string) error {
+	read, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("it has no unit or is none: give a time such as 5m or 30s")
+	}
+	*s = span(read)
+	return nil
+}
+
+// twoDashes has the flag package's errors call a flag as it is documented.
+func twoDashes(text string) string {
+	return regexp.MustCompile(`(: |for |for flag )-([a-z])`).ReplaceAllString(text, "$1--$2")
 }
 
 // parseOptions reads the command line after "watch"; its errors name the flag and what
@@ -57,7 +80,7 @@ func parseOptions(arguments []string) (options, error) {
 			if errors.Is(err, flag.ErrHelp) {
 				return o, err
 			}
-			return o, fmt.Errorf("%w; gitvolume watch --help lists the flags", err)
+			return o, fmt.Errorf("%s; gitvolume watch --help lists the flags", twoDashes(err.Error()))
 		}
 		if flags.NArg() == 0 {
 			break
@@ -112,8 +135,9 @@ func watchUsage() string {
 		text.WriteString("\n")
 	})
 	text.WriteString("\nSignals: SIGINT and SIGTERM commit, push and end; a second one ends at once.\n" +
-		"SIGHUP reads the class again.\n" +
+		"SIGHUP reads the class again; without --class it is like SIGTERM, except under nohup.\n" +
 		"\nExit codes: 0 when nothing is left to commit or push, 1 when something is or it\n" +
-		"failed, 2 when it cannot start until something is changed.\n")
+		"failed, 2 when it cannot start until something is changed, 130 or 143 when a second\n" +
+		"SIGINT or SIGTERM ended it at once.\n")
 	return text.String()
 }

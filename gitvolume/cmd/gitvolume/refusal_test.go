@@ -23,8 +23,8 @@ func commandLines() map[string]refusal {
 		"a command of later":   {words("gitvolume", "node"), []string{`"node"`, "there is watch"}},
 		"a flag as command":    {words("gitvolume", "--url", "x"), []string{`"--url"`, "there is watch"}},
 		"nothing to watch":     {words("--url", "x"), []string{"which directory", "DIR"}},
-		"an unknown flag":      {words("d", "--uri", "x"), []string{"-uri", "--help"}},
-		"a flag without value": {words("d", "--url"), []string{"-url", "--help"}},
+		"an unknown flag":      {words("d", "--uri", "x"), []string{": --uri; ", "--help"}},
+		"a flag without value": {words("d", "--url"), []string{": --url; ", "--help"}},
 		"two directories":      {words("d", "e", "--url", "x"), []string{`"d"`, `"e"`, "of its own"}},
 		"a quoted ~":           {words("~/notes", "--url", "x"), []string{`"~/notes"`, "$HOME"}},
 		"an empty name":        {words("", "--url", "x"), []string{"name one"}},
@@ -32,7 +32,8 @@ func commandLines() map[string]refusal {
 		"no ref":               {words("d", "--url", "x", "--ref", ""), []string{"--ref is empty", "main"}},
 		"all of the machine":   {local("/"), []string{`"/"`, "a directory in it"}},
 		"scans without end":    {words("d", "--url", "x", "--scan-every", "0s"), []string{"--scan-every", "5m"}},
-		"a time without unit":  {words("d", "--url", "x", "--scan-every", "5"), []string{"scan-every", `"5"`}},
+		"a time without unit":  {words("d", "--url", "x", "--scan-every", "5"), []string{`"5"`, "for flag --scan-every: ", "give a time such as 5m"}},
+		"a yes that is none":   {words("d", "--url", "x", "--allow-insecure=j"), []string{`"j"`, "for --allow-insecure: "}},
 		"a push of the past":   {words("d", "--url", "x", "--stop-push-timeout", "-1s"), []string{"--stop-push-timeout", "30s"}},
 		"a loud log":           {local("d", "--log-level", "loud"), []string{"--log-level", `"loud"`, "debug, info, warn and error"}},
 	}
@@ -49,7 +50,7 @@ func secrets(key gittest.Key) map[string]refusal {
 		"https with a key":           {words("d", "--url", "https://localhost/r", "--ssh-key", "a"), []string{"takes --token-file", "ssh://"}},
 		"a token for all to read":    {words("d", "--url", "http://localhost/r", "--token-file", "a"), []string{"http://", "https://", "--allow-insecure"}},
 		"a key for files":            {local("d", "--ssh-key", "a"), []string{"directory of this machine", "neither"}},
-		"a key that is not there":    {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key", "nowhere", "no such file"}},
+		"a key that is not there":    {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key nowhere: ", "no such file", "give the one with the private key"}},
 		"a key that is a directory":  {words("d", "--url", "git@localhost:r", "--ssh-key", "/"), []string{"--ssh-key", "is a directory"}},
 		"a public key":               {withKey("id", key.Authorized), []string{"--ssh-key: ", "public key", "private one"}},
 		"no key at all":              {withKey("id", "hello\n"), []string{"--ssh-key: ", "BEGIN OPENSSH PRIVATE KEY"}},
@@ -69,7 +70,7 @@ func places() map[string]refusal {
 		"a tag":                        {local("d", "--ref", "refs/tags/v1"), []string{"--ref: "}},
 		"a ref that is none":           {local("d", "--ref", "a..b"), []string{"--ref: ", `"a..b"`}},
 		"a ref that leaves no side":    {local("d", "--ref", strings.Repeat("r", 240)), []string{"--ref: "}},
-		"a class that is not there":    {local("d", "--class", "nowhere.yaml"), []string{"--class nowhere.yaml", "no such file"}},
+		"a class that is not there":    {local("d", "--class", "nowhere.yaml"), []string{"--class nowhere.yaml: ", "no such file", "give the one with the VolumeAttributesClass"}},
 		"a class that is no class":     {withClass("kind: Pod\napiVersion: v1\n"), []string{"--class", `"Pod"`, "VolumeAttributesClass"}},
 		"a class of another driver":    {withClass(strings.Replace(fastClass, "git.liken.sh", "x.example", 1)), []string{"--class", `"x.example"`, `"git.liken.sh"`}},
 		"a class with a bad value":     {withClass(strings.Replace(fastClass, "5s", "1s", 1)), []string{"--class", "class fast", "push.quiesce", `"1s"`, "5s or more"}},
@@ -87,6 +88,7 @@ func places() map[string]refusal {
 		"nowhere to keep a store":      {local("d", "--store", "/proc/store"), []string{"--store", "/proc/store"}},
 		"a remote that is not there":   {words("d", "--allow-local-urls", "--url", "/nowhere/r.git"), []string{"git said", "nowhere/r.git"}},
 		"a branch that is not there":   {grown("--ref", "mian"), []string{"--ref: ", `"refs/heads/mian"`, `there are "main"`}},
+		"a tag by its short name":      {tagged, []string{"--ref: ", "that is the name of a tag, and a branch is wanted", `there are "main"`}},
 		"a directory in two processes": {watchedTwice, []string{"another gitvolume watches", "stop that one first"}},
 	}
 }
@@ -185,10 +187,29 @@ func grown(more ...string) func(*home) []string {
 	}
 }
 
+func tagged(h *home) []string {
+	h.remote.SetRef("refs/tags/v1", h.remote.Grow("main", "a", "1"))
+	return local("d", "--ref", "v1")(h)
+}
+
 func watchedTwice(h *home) []string {
 	first := h.watch("d")
 	first.awaits("not armed", 1)
 	return local(filepath.Join("..", filepath.Base(h.dir), "d"))(h)
+}
+
+// A machine without git is told so before anything is made on it.
+func TestNoGit(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	p := &process{t: t, cmd: h.command("watch", "d", "--url", h.remote.Dir, "--allow-local-urls")}
+	p.cmd.Env = append(p.cmd.Env, "PATH="+h.dir)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
+	p.begin()
+	p.refused("git is not on the PATH: install git")
+	if entries, err := os.ReadDir(h.dir); err != nil || len(entries) > 0 {
+		t.Errorf("it has made %v, %v", entries, err)
+	}
 }
 
 func TestHelpAndVersion(t *testing.T) {

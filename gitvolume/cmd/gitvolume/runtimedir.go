@@ -34,6 +34,20 @@ func runtimeDir(store string) (string, error) {
 	return dir, nil
 }
 
+// removeRuntimeDir removes the directory and what is in it, and nothing else, whatever
+// links there may be.
+func removeRuntimeDir(dir string) error {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return fmt.Errorf("remove the directory for sockets: %w", err)
+	}
+	defer root.Close()
+	if err := root.RemoveAll(filepath.Base(dir)); err != nil {
+		return fmt.Errorf("remove the directory for sockets: %w", err)
+	}
+	return nil
+}
+
 // runtimeBase is the user's own directory for sockets, where there is one that git and ssh
 // can be told of.
 func runtimeBase() string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -43,16 +44,19 @@ func (o *options) readCredential(url attributes.URL) (*credential.Credential, er
 
 func (o *options) readSecret() (map[string][]byte, error) {
 	secret := map[string][]byte{}
-	for _, part := range []struct{ flag, file, key string }{
-		{"--ssh-key", o.sshKey, secretKey},
-		{"--known-hosts", o.knownHosts, secretKnownHosts},
-		{"--token-file", o.tokenFile, secretToken},
-		{"--ca", o.ca, secretCA},
+	for _, part := range []struct{ flag, file, key, what string }{
+		{"--ssh-key", o.sshKey, secretKey, "the private key"},
+		{"--known-hosts", o.knownHosts, secretKnownHosts, "the host keys to trust"},
+		{"--token-file", o.tokenFile, secretToken, "the token"},
+		{"--ca", o.ca, secretCA, "the certificates to trust"},
 	} {
 		if part.file == "" {
 			continue
 		}
 		content, err := readFile(part.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%s %s: there is no such file: give the one with %s", part.flag, part.file, part.what)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.flag, err)
 		}
@@ -60,6 +64,9 @@ func (o *options) readSecret() (map[string][]byte, error) {
 	}
 	return secret, nil
 }
+
+// given is how the user knows the host keys that are to be trusted.
+func (o *options) given() string { return "--known-hosts " + o.knownHosts }
 
 func readFile(path string) ([]byte, error) {
 	file, err := os.Open(path)

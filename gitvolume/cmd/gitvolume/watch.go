@@ -5,14 +5,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
 
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/writeable"
 )
 
@@ -29,10 +34,7 @@ func runWatch(arguments []string) int {
 	case err != nil:
 		return unusable(err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), endings(options)...)
-	defer stop()
-	// The first signal asks for a clean end, a second one ends at once.
-	context.AfterFunc(ctx, stop)
+	ctx := untilEnding(endings(options)...)
 	hangups := make(chan os.Signal, 1)
 	if options.class != "" {
 		signal.Notify(hangups, syscall.SIGHUP)
@@ -49,16 +51,6 @@ func runWatch(arguments []string) int {
 		w.log.Warn("the store was not given up cleanly", "error", err)
 	}
 	return code
-}
-
-// endings are the signals that ask for the end. Without a class there is none to be read
-// again, and a terminal that closes means the end.
-func endings(o options) []os.Signal {
-	all := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
-	if o.class == "" {
-		all = append(all, syscall.SIGHUP)
-	}
-	return all
 }
 
 // run follows the directory until ctx ends.
@@ -93,6 +85,7 @@ func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
 	code := w.stop()
 	endBackground()
 	if !endsWithin(&behind, backgroundEnd) {
+		w.runtime = "" // By what is in it the next process finds what still runs.
 		w.log.Warn("ending although the disk does not answer")
 	}
 	return code
@@ -125,27 +118,78 @@ func (w *watcher) rearm() {
 
 // stop commits and pushes the last that was written, and says what of it did not arrive.
 func (w *watcher) stop() int {
-	w.printer.Print("stopping", fmt.Sprintf("what was written last is committed and pushed, for %s at most; a second signal ends at once", w.options.stopPushTimeout))
+	w.printer.Print("stopping", w.intent()+"; a second signal ends at once")
 	err := w.volume.Stop(context.Background(), w.options.stopPushTimeout)
-	position := w.volume.Position()
+	code, last := w.outcome(w.volume.Position(), err)
+	w.printer.Print("stopped", last)
+	return code
+}
+
+// intent is what is about to be done at the end.
+func (w *watcher) intent() string {
+	bound := w.options.stopPushTimeout
 	switch {
-	case err != nil:
-		w.printer.Print("stopped", "what was written last is not committed, and is at the next start: "+oneLine(err.Error()))
-		return exitFailed
-	case !position.Stopped:
-		w.printer.Print("stopped", "what was written last is not committed, for the reason above")
-		return exitFailed
-	case position.HasUnpushed():
-		w.printer.Print("stopped", "there are commits on this machine alone, in "+w.store.Dir()+"; the next start pushes them")
-		return exitFailed
+	case w.arming.Unarmed != nil && bound > 0 && w.volume.Position().HasUnpushed():
+		return fmt.Sprintf("what was written last is not committed, and the commits that the remote lacks are pushed, for %s at most", bound)
 	case w.arming.Unarmed != nil:
-		w.printer.Print("stopped", "nothing is committed while there is no class in force")
-	case position.HasUnrecorded():
-		w.printer.Print("stopped", "all is on the remote but for modes, owners and empty directories")
-	default:
-		w.printer.Print("stopped", "all is on the remote")
+		return "what was written last is not committed"
+	case bound == 0:
+		return "what was written last is committed, and not pushed"
 	}
-	return 0
+	return fmt.Sprintf("what was written last is committed and pushed, for %s at most", bound)
+}
+
+// outcome is the exit code and the last line, by where the volume is after its stop.
+func (w *watcher) outcome(position store.Position, err error) (code int, last string) {
+	switch {
+	case (err != nil || !position.Stopped) && isGone(w.store.Dir()):
+		return exitFailed, fmt.Sprintf("the store %q is gone, and the next start knows nothing of %q: watch an empty directory and move the files there afterwards",
+			w.store.Dir(), w.place.dir)
+	case !position.Stopped && isGone(w.place.dir):
+		return exitFailed, fmt.Sprintf("%q is gone, with what was not committed: the next start makes it again of the last commit", w.place.dir)
+	case !position.Stopped && w.isReplaced(position):
+		return exitFailed, w.explained(writeable.ErrReplaced).Error()
+	case err != nil:
+		return exitFailed, "what was written last is not committed, and is at the next start: " + oneLine(err.Error())
+	case !position.Stopped:
+		return exitFailed, "what was written last is not committed, for the reason above"
+	case position.HasUnpushed() && w.isRefGone():
+		return exitFailed, fmt.Sprintf("there are commits on this machine alone, in %s, and nothing is pushed until %s exists again: make the branch again on the server",
+			w.store.Dir(), w.asked.Ref)
+	case position.HasUnpushed():
+		return exitFailed, "there are commits on this machine alone, in " + w.store.Dir() + "; the next start pushes them"
+	}
+	last = "all is on the remote"
+	if w.arming.Unarmed != nil {
+		last = "nothing is committed while there is no class in force"
+	} else if position.HasUnrecorded() {
+		last = "all is on the remote but for modes, owners and empty directories"
+	}
+	if position.Diverged {
+		last += fmt.Sprintf("; the branch is %s, until it is merged into %s", w.side(), w.asked.Ref)
+	}
+	return 0, last
+}
+
+func isGone(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// isReplaced tells whether another directory is where the watched one was.
+func (w *watcher) isReplaced(position store.Position) bool {
+	found, err := store.Identify(w.place.dir)
+	return err == nil && found != position.Tree
+}
+
+// isRefGone tells whether the remote was found to have the branch no more.
+func (w *watcher) isRefGone() bool {
+	return slices.ContainsFunc(w.report.Abnormal(), func(r report.Reason) bool { return r.Reason == string(report.RefDeleted) })
+}
+
+// side is the short name of the side branch.
+func (w *watcher) side() string {
+	return strings.TrimPrefix(attributes.SideBranch(w.asked.Ref.Branch(), w.record.Handle), "refs/heads/")
 }
 
 func endsWithin(group *sync.WaitGroup, bound time.Duration) bool {

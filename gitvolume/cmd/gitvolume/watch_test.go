@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -92,16 +91,25 @@ func TestHistoryOverSSH(t *testing.T) {
 	second.awaits("would commit: M secret\n", 1)
 	second.awaits("would commit: A new\n", 1)
 	second.stop(0)
+	if said := second.out.String(); !strings.Contains(said, "stopping: what was written last is not committed; a second") {
+		t.Errorf("it says\n%s", said)
+	}
 	if said := second.out.String(); !strings.HasSuffix(said, "stopped: nothing is committed while there is no class in force\n") {
 		t.Errorf("it says\n%s", said)
 	}
 	if count := h.remote.Git("rev-list", "--count", "main"); count != "2" {
 		t.Errorf("%s commits, want 2: the second directory is not armed", count)
 	}
+	t.Run("another host key than the first", func(t *testing.T) {
+		kept := h.path("first", "ssh", "known_hosts")
+		h.write("first/ssh/known_hosts", strings.Replace(server.KnownHosts(), server.HostKeys[0].Authorized[12:], gittest.NewKey(t, "ed25519").Authorized[12:], 1))
+		h.write("first/format", "1\n")
+		h.start(append([]string{"watch", h.path("fourth"), "--store", h.path("first")}, ssh...)...).refused("not the one first seen", "delete its line from "+kept)
+	})
 	t.Run("another host key", func(t *testing.T) {
 		h.write("hosts", strings.Replace(server.KnownHosts(), server.HostKeys[0].Authorized[12:], gittest.NewKey(t, "ed25519").Authorized[12:], 1))
 		p := h.start(append([]string{"watch", h.path("third"), "--known-hosts", h.path("hosts")}, ssh...)...)
-		p.refused("does not prove its identity", "SHA256:")
+		p.refused("does not prove its identity", "SHA256:", "which --known-hosts "+h.path("hosts")+" does not trust")
 		if strings.Contains(p.log.String(), "Secret") {
 			t.Errorf("it speaks of a Secret: %s", p.log.String())
 		}
@@ -129,18 +137,6 @@ func TestTheClassIsReadAgain(t *testing.T) {
 	p.stop(0)
 	if files := h.remote.Git("ls-tree", "--name-only", "main"); files != "a" {
 		t.Errorf("the remote has %q", files)
-	}
-}
-
-// Without a class there is nothing to read again: the end of the terminal is the end.
-func TestHangUpWithoutAClass(t *testing.T) {
-	t.Parallel()
-	h := newHome(t)
-	p := h.watch("d")
-	p.awaits("not armed", 1)
-	p.signal(unix.SIGHUP)
-	if code := p.wait(); code != 0 {
-		t.Errorf("exit code %d after SIGHUP, want 0", code)
 	}
 }
 
@@ -199,24 +195,6 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A second signal does not wait for a remote that takes its time.
-func TestASecondSignalEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	h := newHome(t)
-	busy := h.write("busy", "")
-	defer os.Remove(busy)
-	h.remote.Hook("pre-receive", fmt.Sprintf("while [ -e '%s' ]; do sleep 0.05; done", busy))
-	p := h.watch("d", "--class", h.fast(), "--stop-push-timeout", "10m")
-	p.awaits("armed: class fast", 1)
-	h.write("d/a", "1")
-	p.signal(unix.SIGTERM)
-	p.awaits("stopping: ", 1)
-	p.signal(unix.SIGTERM)
-	if code := p.wait(); code != -1 {
-		t.Errorf("exit code %d, want the end by the signal", code)
-	}
-}
-
 // A directory that is not the one whose history this is, is never committed.
 func TestAnotherDirectory(t *testing.T) {
 	t.Parallel()
@@ -250,6 +228,9 @@ func TestAnotherDirectory(t *testing.T) {
 	}
 	h.write("d/b", "1")
 	p.stop(exitFailed)
+	if said := p.out.String(); !strings.Contains(said, "stopped: "+strconv.Quote(h.path("d"))+" is not the directory that was watched") {
+		t.Errorf("it says\n%s", said)
+	}
 	if files := h.remote.Git("ls-tree", "--name-only", "main"); files != "a" {
 		t.Errorf("the remote has %q", files)
 	}

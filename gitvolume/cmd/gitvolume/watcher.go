@@ -52,9 +52,11 @@ type watcher struct {
 
 	store   *store.Store
 	record  store.Record
+	runtime string // the directory for sockets; empty: it stays
 	command *remote.Command
 	fetches *remote.Fetches
 	reports *report.Reports
+	report  *report.Volume
 	volume  *nodevolume.Volume
 }
 
@@ -64,7 +66,7 @@ func newWatcher(o options) (*watcher, error) {
 	w := &watcher{options: o, printer: report.NewPrinter(os.Stdout)}
 	w.pending.say = w.printer.Print
 	for _, step := range []func() error{
-		w.openLog, w.findPlace, w.readAddress, w.readSecret, w.readArming, w.openStore, w.findRecord, w.openReports, w.openVolume,
+		w.findGit, w.openLog, w.findPlace, w.readAddress, w.readSecret, w.readArming, w.openStore, w.findRecord, w.openReports, w.openVolume,
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Join(err, w.close())
@@ -81,8 +83,15 @@ func (w *watcher) close() error {
 	if w.store == nil {
 		return nil
 	}
-	return w.store.Close()
+	var err error
+	if w.runtime != "" {
+		// While the store is this process's, no other has the directory.
+		err = removeRuntimeDir(w.runtime)
+	}
+	return errors.Join(err, w.store.Close())
 }
+
+func (w *watcher) findGit() error { return remote.CheckGit(os.Environ()) }
 
 func (w *watcher) openLog() (err error) {
 	if w.log, err = logging.New(os.Stderr, w.options.logLevel, "text"); err != nil {
@@ -219,17 +228,17 @@ func (w *watcher) openVolume() error {
 	repo := w.asked.URL.Repo()
 	reached := access.New(access.Settings{
 		Command: w.command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
-		Serving: credential.Serving{Dir: children.sessions, Helper: []string{children.program, helperWord}, Hosts: hosts},
+		Serving: credential.Serving{Dir: children.sessions, Helper: []string{children.program, helperWord}, Hosts: hosts, Given: w.options.given()},
 		Key:     key,
 		Observe: func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
 	})
 	reached.Take(w.secret)
 	handle := w.record.Handle
+	w.report = w.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: handle, Volume: w.place.dir})
 	w.volume, err = nodevolume.New(nodevolume.Settings{
 		Store: w.store, Merges: func(dir string) history.Merger { return w.command.Merger(dir) },
 		Access: reached, Watches: watch.New(),
-		Report:  w.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: handle, Volume: w.place.dir}),
-		Reports: w.reports, Log: w.log.With("volume", handle),
+		Report: w.report, Reports: w.reports, Log: w.log.With("volume", handle),
 		Record: w.record, Owner: "watch/" + handle, Branch: w.asked.Ref.Branch(),
 		Dir: w.place.dir, Root: w.place.root, ForeignRoot: true, Fresh: metadata.Plain(),
 		Arming: w.arming, Pending: w.pending.tell, ScanEvery: w.options.scanEvery,
@@ -251,6 +260,7 @@ func (w *watcher) openChildren() (children, error) {
 	if err != nil {
 		return children{}, err
 	}
+	w.runtime = dir
 	c := children{program: filepath.Join(dir, "gitvolume"), sessions: filepath.Join(dir, "sessions")}
 	if w.command, err = remote.New(remote.Settings{Executable: program, Directory: filepath.Join(dir, "git"), Environment: os.Environ()}); err != nil {
 		return children{}, err

@@ -41,6 +41,8 @@ func OpenKnownHosts(dir string) (*KnownHosts, error) {
 	return &KnownHosts{dir: dir}, nil
 }
 
+func (k *KnownHosts) path() string { return filepath.Join(k.dir, knownHostsFile) }
+
 // trusted returns the keys kept for a server.
 func (k *KnownHosts) trusted(server string) ([]ssh.PublicKey, error) {
 	k.mu.Lock()
@@ -72,7 +74,7 @@ func (k *KnownHosts) firstSeen(server string, presented ssh.PublicKey) ([]ssh.Pu
 // marker such as @revoked, is an error only when it is the server's: it says that a key is
 // not to be trusted, or may have said so.
 func (k *KnownHosts) read(server string) ([]ssh.PublicKey, string, error) {
-	path := filepath.Join(k.dir, knownHostsFile)
+	path := k.path()
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, "", nil
@@ -101,7 +103,7 @@ func (k *KnownHosts) read(server string) ([]ssh.PublicKey, string, error) {
 
 // write replaces the file.
 func (k *KnownHosts) write(content string) error {
-	return durable.Replace(filepath.Join(k.dir, knownHostsFile), []byte(content), 0o600)
+	return durable.Replace(k.path(), []byte(content), 0o600)
 }
 
 // line is a line of known_hosts.

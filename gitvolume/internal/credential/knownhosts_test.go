@@ -38,7 +38,7 @@ func TestFirstKeyIsKeptAndAChangedOneRefused(t *testing.T) {
 	}
 	s := serve(t, c, server.URL("/r"), hosts)
 	output, err := connect(t, s, server)
-	if err == nil || !strings.Contains(s.Explanation(), "not the one first seen") || !strings.Contains(output, "Host key verification failed") {
+	if err == nil || !strings.Contains(s.Explanation(), "not the one first seen") || !strings.HasSuffix(s.Explanation(), "delete its line from "+hosts.path()) || !strings.Contains(output, "Host key verification failed") {
 		t.Errorf("another key is trusted: %v, %q, %s", err, s.Explanation(), output)
 	}
 	if keys, err := hosts.trusted(server.Name()); err != nil || len(keys) != 1 || ssh.FingerprintSHA256(keys[0]) != ssh.FingerprintSHA256(other.Public) {

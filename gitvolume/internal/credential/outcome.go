@@ -33,17 +33,20 @@ func (s *Session) Explanation() string {
 	case s.err != nil:
 		return s.err.Error()
 	case s.presented != nil && s.login == nil && s.credential.kind == KindKey:
-		return fmt.Sprintf("the host key that %s presents is %s %s, which %s not trust",
+		return fmt.Sprintf("the host key that %s presents is %s %s, which %s",
 			hostPort(s.url), s.presented.Type(), ssh.FingerprintSHA256(s.presented), s.distrust())
 	}
 	return ""
 }
 
 func (s *Session) distrust() string {
-	if s.credential.HasKnownHosts() {
-		return "the known_hosts that came with the key does"
+	switch {
+	case !s.credential.HasKnownHosts():
+		return "is not the one first seen; if the server was given another on purpose, delete its line from " + s.hosts.path()
+	case s.given != "":
+		return s.given + " does not trust"
 	}
-	return "is not the one first seen, and the node does"
+	return "the known_hosts that came with the key does not trust"
 }
 
 func (s *Session) refuse() {

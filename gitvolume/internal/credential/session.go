@@ -26,6 +26,9 @@ type Serving struct {
 	// Hosts keeps the host keys that are trusted at first sight; needed for ssh, unless
 	// the Secret has known_hosts.
 	Hosts *KnownHosts
+	// Given is what people know the credential's known_hosts by; empty: they are those that
+	// came with the key.
+	Given string
 	// Roots are files with the system's certificates, of which the first that is there
 	// is used; nil: where distributions keep them.
 	Roots []string
@@ -37,6 +40,7 @@ type Session struct {
 	credential *Credential
 	url        attributes.URL
 	hosts      *KnownHosts
+	given      string
 	dir        string
 	sockets    []*socket
 
@@ -66,7 +70,7 @@ const (
 
 // Serve lends the credential for one URL. Who calls it has asked Fits before.
 func (c *Credential) Serve(serving Serving) (*Session, error) {
-	s := &Session{credential: c, url: serving.URL, hosts: serving.Hosts}
+	s := &Session{credential: c, url: serving.URL, hosts: serving.Hosts, given: serving.Given}
 	if !s.url.IsSSH() && !s.url.IsHTTP() {
 		return s, nil
 	}

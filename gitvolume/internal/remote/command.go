@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -98,10 +99,7 @@ func New(settings Settings) (*Command, error) {
 	_, err := os.Stat(bundle)
 	c.bundled = err == nil
 	c.proxies = proxiesOf(settings.Environment)
-	c.path = variable(settings.Environment, "PATH")
-	if c.path == "" {
-		c.path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-	}
+	c.path = searchPath(settings.Environment)
 	if err := c.endEarlier(); err != nil {
 		return nil, err
 	}
@@ -112,6 +110,24 @@ func New(settings Settings) (*Command, error) {
 		return nil, fmt.Errorf("have orphans of git fall to this process: %w", err)
 	}
 	return c, nil
+}
+
+// CheckGit tells whether a Command with the environment would find git.
+func CheckGit(environment []string) error {
+	for _, dir := range filepath.SplitList(searchPath(environment)) {
+		if _, err := exec.LookPath(filepath.Join(dir, "git")); err == nil && filepath.IsAbs(dir) {
+			return nil
+		}
+	}
+	return errors.New("git is not on the PATH: install git")
+}
+
+// searchPath is where programs are looked for.
+func searchPath(environment []string) string {
+	if path := variable(environment, "PATH"); path != "" {
+		return path
+	}
+	return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 }
 
 func (c *Command) prepare() error {

@@ -35,7 +35,7 @@ func TestListAndResolve(t *testing.T) {
 		b.Git("tag", "-a", "-m", "m", "v1t", "v1")
 		names := []string{
 			"release", "refs/tags/release", "20260817", "deadbeef", "feature/x/y", main, "refs/heads/" + main, strings.ToUpper(main)[:39], tagged, "v1", "v1t",
-			"--upload-pack=id", "refs/other/x", "x", "elease", "feature/x",
+			"--upload-pack=id", "refs/other/x", "x", "elease", "feature/x", "refs/heads/v1", "refs/heads/v2",
 		}
 		refs, err = c.List(t.Context(), remote, names...)
 		check(t, err)
@@ -67,6 +67,13 @@ func TestListAndResolve(t *testing.T) {
 			wantError(t, err, ErrNoRef)
 			if !strings.Contains(err.Error(), `"release"`) {
 				t.Errorf("the message names no ref that exists: %v", err)
+			}
+		}
+		for name, isTag := range map[string]bool{"refs/heads/v1": true, "refs/heads/v2": false} {
+			_, err := refs.Resolve(name)
+			wantError(t, err, ErrNoRef)
+			if strings.Contains(err.Error(), "a branch is wanted") != isTag || strings.Contains(err.Error(), `"v1t"`) || !strings.Contains(err.Error(), `"main"`) {
+				t.Errorf("of a branch that is missing: %v", err)
 			}
 		}
 	})

@@ -83,7 +83,9 @@ type MissingRef struct {
 	Name string
 	// Empty tells that the remote has no ref at all.
 	Empty bool
-	// Exist are some of the names that the remote has.
+	// IsTag tells that a branch was asked for, and that there is a tag of that name.
+	IsTag bool
+	// Exist are some of the names that the remote has; of a branch, those of branches.
 	Exist []string
 }
 
@@ -92,10 +94,14 @@ func (m *MissingRef) Error() string {
 	if m.Empty {
 		return fmt.Sprintf("%v: %q, because the repository is empty", ErrNoRef, m.Name)
 	}
-	if len(m.Exist) == 0 {
-		return fmt.Sprintf("%v: %q", ErrNoRef, m.Name)
+	text := fmt.Sprintf("%v: %q", ErrNoRef, m.Name)
+	if m.IsTag {
+		text += "; that is the name of a tag, and a branch is wanted"
 	}
-	return fmt.Sprintf("%v: %q; there are %s", ErrNoRef, m.Name, strings.Join(m.Exist, ", "))
+	if len(m.Exist) > 0 {
+		text += "; there are " + strings.Join(m.Exist, ", ")
+	}
+	return text
 }
 
 // Unwrap gives ErrNoRef.

@@ -58,6 +58,9 @@ func (c *Command) List(ctx context.Context, remote Remote, names ...string) (*Re
 		for _, full := range candidates(name) {
 			wanted[full] = true
 		}
+		if tag, found := namesake(name); found {
+			wanted[tag] = true
+		}
 	}
 	return c.list(ctx, remote, func(name string) bool { return wanted[name] })
 }
@@ -102,6 +105,13 @@ func candidates(name string) []string {
 		return nil
 	}
 	return []string{"refs/heads/" + name, "refs/tags/" + name}
+}
+
+// namesake is the tag that is called as a branch with the full name is: of one that is
+// missing, it is likely to be meant.
+func namesake(name string) (tag string, found bool) {
+	branch, found := strings.CutPrefix(name, "refs/heads/")
+	return "refs/tags/" + branch, found
 }
 
 // add takes one line: an id and a name, or "ref: NAME" and HEAD.
@@ -165,11 +175,21 @@ func (r *Refs) Resolve(name string) (Ref, error) {
 			return Ref{Name: full, Tip: entry.id, Peeled: entry.peeled}, nil
 		}
 	}
+	return Ref{}, r.missing(name)
+}
+
+// missing says of a name that is no ref what there is of the kind.
+func (r *Refs) missing(name string) *MissingRef {
 	missing := &MissingRef{Name: name, Empty: r.Count == 0}
-	for _, exist := range [][]string{r.Branches, r.Tags} {
+	kinds := [][]string{r.Branches, r.Tags}
+	if tag, isBranch := namesake(name); isBranch {
+		kinds = [][]string{r.Branches}
+		_, missing.IsTag = r.tips[tag]
+	}
+	for _, exist := range kinds {
 		for _, short := range exist[:min(len(exist), examples/2)] {
 			missing.Exist = append(missing.Exist, quote(r.redact(short)))
 		}
 	}
-	return Ref{}, missing
+	return missing
 }

@@ -136,6 +136,9 @@ func (v *Volume) checkRoot() error {
 	var stat unix.Stat_t
 	err := unix.Lstat(v.Dir, &stat)
 	identity := v.tree.Identity()
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is gone: %w; the next start makes it again of the last commit", v.Dir, ErrReplaced)
+	}
 	if err != nil || stat.Ino != identity.Inode || stat.Dev != identity.Device {
 		return fmt.Errorf("%s: %w", v.Dir, ErrReplaced)
 	}
