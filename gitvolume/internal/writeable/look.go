@@ -52,10 +52,11 @@ func (v *Volume) scan(ctx context.Context, blobs worktree.Blobs) (*worktree.Resu
 	began := time.Now()
 	var hint watch.Hint
 	if v.watch != nil {
-		hint = v.watch.Take()
 		if v.agenda.everything {
 			// Whoever looks at everything can tell which watches are missing.
 			hint = v.watch.TakeAll()
+		} else {
+			hint = v.watch.Take()
 		}
 		v.agenda.add(hint)
 	}
