@@ -172,10 +172,7 @@ func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
 }
 
 // owes tells whether the remote lacks something of what is committed.
-func (v *Volume) owes() bool {
-	p := v.Position()
-	return p.HasUnpushed() || p.HasUnrecorded() || !p.Leaving.IsZero()
-}
+func (v *Volume) owes() bool { return v.Position().Owes() }
 
 // endLinger ends the pushing that goes on without a pod.
 func (v *Volume) endLinger(ctx context.Context) error {

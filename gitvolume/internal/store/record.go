@@ -142,6 +142,12 @@ func (p Position) HasUnpushed() bool { return p.Tip != p.Base && p.Tip != p.Side
 // HasUnrecorded tells whether the remote lacks the volume's own record of metadata.
 func (p Position) HasUnrecorded() bool { return !p.Metadata.IsZero() && p.Metadata != p.MetadataBase }
 
+// Owes tells whether there is anything to push: commits, the record of metadata, or that the
+// side branch goes.
+func (p Position) Owes() bool {
+	return p.HasUnpushed() || p.HasUnrecorded() || !p.Leaving.IsZero()
+}
+
 // Published is what the remote has of the volume's commits, on the branch that it is on.
 func (p Position) Published() object.ID {
 	if p.Diverged && !p.Side.IsZero() {

@@ -117,7 +117,7 @@ func (v *Volume) bringBack() error {
 
 // owe has what the remote lacks be due.
 func (v *Volume) owe() {
-	if v.position.HasUnpushed() || v.position.HasUnrecorded() || !v.position.Leaving.IsZero() {
+	if v.position.Owes() {
 		v.clock.committed(v.tipTime(), true)
 		v.countAhead()
 	}
