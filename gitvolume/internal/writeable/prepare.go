@@ -168,9 +168,8 @@ func (v *Volume) begin(ctx context.Context, up upstream) (store.Position, error)
 		return store.Position{}, up.missing
 	}
 	p := store.Position{Tip: up.tip, Base: up.tip, Followed: !up.tip.IsZero(), MetadataBase: up.record}
-	if _, err := v.commitTree(up.record); err == nil {
-		p.Metadata, p.MetadataAgreed = up.record, up.record
-	}
+	p.Metadata = v.recordCommit(up)
+	p.MetadataAgreed = p.Metadata
 	if up.side.IsZero() || up.tip.IsZero() {
 		return p, nil
 	}

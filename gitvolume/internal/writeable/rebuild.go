@@ -34,9 +34,8 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 		return fmt.Errorf("fetch a lost repository again: %w", err)
 	}
 	p := store.Position{Tree: v.position.Tree, Followed: v.position.Followed, MetadataBase: up.record}
-	if _, err := v.commitTree(up.record); err == nil {
-		p.Metadata, p.MetadataAgreed = up.record, up.record
-	}
+	p.Metadata = v.recordCommit(up)
+	p.MetadataAgreed = p.Metadata
 	switch found, err := v.lastKnown(up); {
 	case err != nil:
 		return err

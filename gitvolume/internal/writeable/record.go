@@ -48,10 +48,7 @@ func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.P
 	}
 	p.MetadataBase = up.record
 	if branch == v.Ref {
-		p.MetadataAgreed = object.ID{}
-		if _, err := v.commitTree(up.record); err == nil {
-			p.MetadataAgreed = up.record
-		}
+		p.MetadataAgreed = v.recordCommit(up)
 	}
 	return p, nil
 }
@@ -108,15 +105,21 @@ func (v *Volume) pruned(record metadata.Record, tip object.ID) (metadata.Record,
 	return record.Apply(gone)
 }
 
+// recordCommit is what the remote's metadata ref names, if it is a commit; else zero.
+func (v *Volume) recordCommit(up upstream) object.ID {
+	if _, err := v.commitTree(up.record); err != nil {
+		return object.ID{}
+	}
+	return up.record
+}
+
 // withoutRecord is a position without anything to say about metadata: the remote's record
 // is one that must not be replaced, as of a newer driver, or the class keeps none.
 func (v *Volume) withoutRecord(p store.Position, up upstream, why error) store.Position {
 	if why != nil {
 		v.sayRecordKept(why)
 	}
-	p.MetadataBase, p.Metadata, p.MetadataAgreed = up.record, object.ID{}, object.ID{}
-	if _, err := v.commitTree(up.record); err == nil {
-		p.Metadata, p.MetadataAgreed = up.record, up.record
-	}
+	p.MetadataBase, p.Metadata = up.record, v.recordCommit(up)
+	p.MetadataAgreed = p.Metadata
 	return p
 }
