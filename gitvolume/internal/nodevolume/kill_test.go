@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 )
 
@@ -212,9 +213,9 @@ func converged(t *testing.T, dir string, upstream *gittest.Bare, own, theirs fil
 	v.has(want)
 	arrives(t, upstream, branch, want)
 	v.stop()
-	for _, fault := range v.faults() {
-		if fault != "Diverged" {
-			t.Errorf("%+v lasts", v.report.Abnormal())
+	for _, reason := range v.report.Abnormal() {
+		if reason.Reason != string(report.Diverged) {
+			t.Errorf("%+v lasts", reason)
 		}
 	}
 	repository := p.repositories()[0]
