@@ -40,7 +40,7 @@ func readClass(file string) (writeable.Arming, error) {
 	if err == nil {
 		arming.Class = class.Name
 		var p policy.Policy
-		if p, arming.Unarmed = class.Arm(driver); arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
+		if p, arming.Unarmed = class.Arm(driver.Name); arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
 			arming.Policy = p
 			return arming, nil
 		}
