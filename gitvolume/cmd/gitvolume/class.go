@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/writeable"
 )

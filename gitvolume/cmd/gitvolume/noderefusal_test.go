@@ -28,7 +28,7 @@ func TestNodeRefusals(t *testing.T) {
 		"fetches without time":          {"--node-id n --fetch-timeout -1s", []string{"--fetch-timeout", "1h"}},
 		"a push of the past":            {"--node-id n --stop-push-timeout -1s", []string{"--stop-push-timeout", "30s"}},
 		"a trash of the past":           {"--node-id n --trash-keep -1h", []string{"--trash-keep", "24h"}},
-		"no part of a disk":             {"--node-id n --min-free 5", []string{`"5"`, "--min-free: ", "5%,1Gi"}},
+		"no part of a disk":             {"--node-id n --min-free 5x", []string{`"5x"`, "--min-free: ", "5%,1Gi"}},
 		"a pattern that is none":        {"--node-id n --allow-url ftp://h", []string{`"ftp://h"`, "--allow-url: ", "scheme"}},
 		"an address that is none":       {"--node-id n --allow-address host", []string{`"host"`, "--allow-address: ", "10.0.0.0/8"}},
 		"a second address that is none": {"--node-id n --allow-address 10.0.0.1 --allow-address 10.0.0.1/8", []string{"--allow-address: ", "10.0.0.0/8"}},
@@ -36,8 +36,8 @@ func TestNodeRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHome(t)
-			// A later flag wins over an earlier one.
-			h.start(append([]string{"node", "--kubelet-dir", h.dir}, strings.Fields(row.flags)...)...).refused(row.want...)
+			// A later flag wins over an earlier one. The machine's own store is none of a test's.
+			h.start(append([]string{"node", "--kubelet-dir", h.dir, "--store", h.path("store")}, strings.Fields(row.flags)...)...).refused(row.want...)
 		})
 	}
 }

@@ -31,11 +31,11 @@ func TestStoresThatAreRefused(t *testing.T) {
 		prepare func(n *node)
 		words   []string
 	}{
-		"of a watch":                  {nil, func(n *node) { n.storeFile("format", "1\n"); n.storeFile("cluster", "watch\n") }, []string{"--store", "gitvolume watch"}},
-		"of somebody else":            {nil, func(n *node) { n.storeFile("precious", "x") }, []string{"--store", "empty directory"}},
-		"of a later release":          {nil, func(n *node) { n.storeFile("format", "2\n") }, []string{"--store", "format 2"}},
-		"whose disk is not mounted":   {[]string{"--require-mount"}, func(*node) {}, []string{"--store", "--require-mount", "not a mount point"}},
-		"of another plugin that runs": {nil, func(n *node) { n.start(); n.kubeletDir = mountns.SharedDir(n.t) }, []string{"--store", "another process"}},
+		"of a watch":                {nil, func(n *node) { n.storeFile("format", "1\n"); n.storeFile("cluster", "watch\n") }, []string{"--store", "gitvolume watch"}},
+		"of somebody else":          {nil, func(n *node) { n.storeFile("precious", "x") }, []string{"--store", "empty directory"}},
+		"of a later release":        {nil, func(n *node) { n.storeFile("format", "2\n") }, []string{"--store", "format 2"}},
+		"whose disk is not mounted": {[]string{"--require-mount"}, func(*node) {}, []string{"--store", "--require-mount", "not a mount point"}},
+		"in use":                    {nil, func(n *node) { n.start(); n.kubeletDir = mountns.SharedDir(n.t) }, []string{"--store", "another process"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
