@@ -144,6 +144,27 @@ func TestPublishRefusesBadRequests(t *testing.T) {
 	}
 }
 
+// C10: what is no handle is refused before anything is asked, quoted.
+func TestHandles(t *testing.T) {
+	for _, bad := range []string{
+		"", ".", "..", "../x", "a/../b", "/etc", "a/b", "%2e%2e", "a%00", "A", "a_b", "-a", "a-", ".a", "a.", "a..b", "a ", " a",
+		"a\n", "a\tb", `a\b`, "\xc3\xa9", "\xef\xbd\x81", strings.Repeat("a", 254),
+	} {
+		n := &node{}
+		_, err := driver.New(driver.Config{Volumes: n}).NodePublishVolume(t.Context(), request(func(r *csi.NodePublishVolumeRequest) { r.VolumeId = bad }))
+		if !errors.Is(err, handle.ErrInvalid) || len(n.published) > 0 || len(n.refused) != 1 || strings.ContainsAny(n.refused[0], "\n\t") {
+			t.Errorf("%q: %v, refused %q", bad, err, n.refused)
+		}
+	}
+	for _, good := range []string{"a", "0", "a.b", "a-b.c-d", strings.Repeat("a", 253), "a" + strings.Repeat(".a", 126)} {
+		n := &node{}
+		_, err := driver.New(driver.Config{Volumes: n}).NodePublishVolume(t.Context(), request(func(r *csi.NodePublishVolumeRequest) { r.VolumeId = good }))
+		if err != nil || len(n.published) != 1 {
+			t.Errorf("%q: %v", good, err)
+		}
+	}
+}
+
 func TestStageAndUnstage(t *testing.T) {
 	n := &node{}
 	d := driver.New(driver.Config{Volumes: n})
