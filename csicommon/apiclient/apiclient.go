@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -72,6 +73,12 @@ func Body(result rest.Result) ([]byte, error) {
 		return nil, err
 	}
 	return result.Raw()
+}
+
+// IsAbsence tells the API server's word that there is no such object from the 404 page of
+// a proxy, or of a server that has no such path, which says nothing about the object.
+func IsAbsence(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 func load(kubeconfig string) (*rest.Config, error) {

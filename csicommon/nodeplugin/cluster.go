@@ -34,6 +34,7 @@ func (p *Plugin) Connect(c Connection) error {
 	if err != nil {
 		return fmt.Errorf("find the API server (--kubeconfig names a file, --standalone does without): %w", err)
 	}
+	p.Client = client
 	p.poster = event.New(event.Config{
 		Client: client, Component: p.config.Driver, Node: p.config.Options.NodeID, Log: p.Log, Dropped: c.Dropped,
 	})

@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 
 	"go.opentelemetry.io/otel/metric"
+	"k8s.io/client-go/rest"
 
 	"liken.sh/csicommon/build"
 	"liken.sh/csicommon/event"
@@ -46,8 +47,10 @@ type Plugin struct {
 	KubeletDir string
 	// Events go to the cluster, or to the log of a plugin without one. Set by Connect.
 	Events event.Recorder
-	// View is nil without a cluster. Set by Connect.
-	View *persistentvolume.View
+	// View is nil without a cluster, and Client what it asks the API server with. Set by
+	// Connect.
+	View   *persistentvolume.View
+	Client rest.Interface
 
 	config    Config
 	telemetry *telemetry.Telemetry

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
@@ -28,7 +27,7 @@ func (v *View) Read(ctx context.Context, name string) (Volume, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	body, err := apiclient.Body(v.config.Client.Get().Resource(resource).Name(name).Do(ctx))
-	if isAbsence(err) {
+	if apiclient.IsAbsence(err) {
 		return Volume{}, false, nil
 	}
 	if err != nil {
@@ -42,12 +41,6 @@ func (v *View) Read(ctx context.Context, name string) (Volume, bool, error) {
 		return Volume{}, false, fmt.Errorf("read PersistentVolume %q: the answer is %s %q", name, o.Kind, o.Metadata.Name)
 	}
 	return o.volume(v.config.Annotations), true, nil
-}
-
-// isAbsence tells the API server's 404 from the 404 page of a proxy or of a
-// server that has no such path, which says nothing about the volume.
-func isAbsence(err error) bool {
-	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // readNamed reads name with a list of one: unlike a GET, a list says from which

@@ -1,6 +1,7 @@
 // Package apiserver is an in-memory stand-in for the part of a Kubernetes API
 // server that the drivers use: PersistentVolumes (get, list with pages, watch),
-// the namespace kube-system (get) and Events (create, get, list, patch, delete).
+// VolumeAttributesClasses (get), the namespace kube-system (get) and Events (create, get,
+// list, patch, delete).
 //
 // It answers as the real one does where that matters to a client: versions,
 // continue tokens that expire, Status bodies, validation of Events. Tests put
@@ -15,6 +16,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // Server is the fake. It is an http.Handler, and an http.RoundTripper that
@@ -35,6 +37,7 @@ type Server struct {
 	dropped chan struct{}
 	watches int
 	events  map[string]map[string]*corev1.Event
+	classes map[string]*storagev1.VolumeAttributesClass
 	faults  []*injected
 	log     []Request
 	serving *serving
@@ -49,6 +52,7 @@ func New() *Server {
 		changed:   make(chan struct{}),
 		dropped:   make(chan struct{}),
 		events:    map[string]map[string]*corev1.Event{},
+		classes:   map[string]*storagev1.VolumeAttributesClass{},
 		version:   100,
 		floor:     100,
 	}
@@ -79,6 +83,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, request Request)
 		s.answerVolumes(w, r, request)
 	case request.Resource == "namespaces" && request.Verb == "get":
 		s.answerNamespace(w, request.Name)
+	case request.Resource == classes && request.Verb == "get":
+		s.answerClass(w, request.Name)
 	case request.Resource == "events" && request.Namespace != "":
 		s.answerEvents(w, r, request)
 	default:
@@ -105,7 +111,9 @@ func parse(r *http.Request) Request {
 	request := Request{Path: r.URL.Path, Query: r.URL.RawQuery, Page: 1}
 	rest, found := strings.CutPrefix(r.URL.Path, "/api/v1/")
 	if !found {
-		return request
+		if rest, found = strings.CutPrefix(r.URL.Path, "/apis/storage.k8s.io/v1/"); !found {
+			return request
+		}
 	}
 	parts := strings.Split(rest, "/")
 	if parts[0] == "namespaces" && len(parts) > 2 {
