@@ -39,10 +39,8 @@ func readClass(file string) (writeable.Arming, error) {
 	arming := writeable.Arming{Policy: policy.Default(), Class: filepath.Base(file)}
 	class, err := parseClass(file)
 	if err == nil {
-		arming.Class = class.Name
-		var p policy.Policy
-		if p, arming.Unarmed = class.Arm(driver.Name); arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
-			arming.Policy = p
+		arming = writeable.ArmingOf(class, driver.Name)
+		if arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
 			return arming, nil
 		}
 		err = arming.Unarmed

@@ -123,11 +123,15 @@ func (v *Volume) restore(ctx context.Context, w *work) bool {
 		if ctx.Err() != nil {
 			return false
 		}
-		v.Report.Raise(report.CommitFailed, fmt.Sprintf("the tree cannot be taken up again yet: %v", err))
+		v.Report.Raise(report.CommitFailed, notTakenUp(err))
 		if !wait(ctx, delay, v.hurried) {
 			return false
 		}
 	}
+}
+
+func notTakenUp(why error) string {
+	return fmt.Sprintf("the tree cannot be taken up again yet: %v", why)
 }
 
 // wait waits, shorter if something hurries it; false: ctx ended before.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/writeable"
@@ -47,13 +48,28 @@ func keep(ctx context.Context, m *machine) error {
 func (v *Volume) Publish(ctx context.Context) error { return v.start(ctx, publish) }
 
 // Resume follows a tree that an application may have had all the time, without asking the
-// remote first.
+// remote first. Where that cannot be, it is said and tried again until it can, or Stop: the
+// application writes on. An error says that ctx ended before.
 func (v *Volume) Resume(ctx context.Context) error {
 	err := v.start(ctx, resume)
+	if err != nil && ctx.Err() == nil {
+		v.resumeLater(err)
+		err = nil
+	}
 	if err == nil && !v.Access.HasCredential() {
 		v.Report.Raise(report.CredentialMissing, "the volume waits for its credential, which comes with the next publish")
 	}
 	return err
+}
+
+// resumeLater has the tree be taken up as soon as that can be.
+func (v *Volume) resumeLater(why error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Report.Raise(report.CommitFailed, notTakenUp(why))
+	if v.work == nil {
+		v.begin(&work{again: resume})
+	}
 }
 
 // start has work begin that follows the tree.
@@ -147,7 +163,8 @@ func (v *Volume) exchangeArming(arming writeable.Arming) (before writeable.Armin
 }
 
 // Linger pushes what a tree that nobody has still has to push. It waits for that no longer
-// than within, and has pushes go on after that until all is pushed, Publish or Stop.
+// than within, and has pushes go on after that until all is pushed, Publish or Stop. What is
+// not pushed by then is said.
 func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -166,13 +183,45 @@ func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
 	case <-ctx.Done():
 	}
 	if v.owes() {
-		v.Report.Raise(report.PushFailed, "the volume has commits that are on this node alone, and pushed as soon as that can be")
+		v.sayKept()
 	}
 	return nil
 }
 
 // owes tells whether the remote lacks something of what is committed.
 func (v *Volume) owes() bool { return v.Position().Owes() }
+
+// sayKept says how much of the volume is on this node alone.
+func (v *Volume) sayKept() {
+	unpushed, err := v.unpushed()
+	what := "the record of modes and owners is"
+	switch {
+	case err != nil:
+		v.Log.Warn("how many commits are on this node alone is not known", "error", err)
+		what = "commits are"
+	case unpushed == 1:
+		what = "1 commit is"
+	case unpushed > 0:
+		what = fmt.Sprintf("%d commits are", unpushed)
+	}
+	v.Log.Warn("the volume is left with what is on this node alone", "commits", unpushed, "tip", v.Position().Tip.String())
+	v.Report.Raise(report.PushFailed, what+" on this node alone; the tree stays, and the next start of the volume here pushes what no push before has taken")
+}
+
+// unpushed counts the commits that the remote lacks.
+func (v *Volume) unpushed() (int, error) {
+	p := v.Position()
+	if !p.HasUnpushed() {
+		return 0, nil
+	}
+	open, err := history.Open(v.repository.Dir())
+	if err != nil {
+		return 0, err
+	}
+	defer open.Close()
+	own, err := open.Own(p.Published(), p.Tip)
+	return len(own), err
+}
 
 // endLinger ends the pushing that goes on without a pod.
 func (v *Volume) endLinger(ctx context.Context) error {

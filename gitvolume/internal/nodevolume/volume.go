@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/watch"
+	"liken.sh/gitvolume/internal/worktree"
 	"liken.sh/gitvolume/internal/writeable"
 )
 
@@ -49,7 +51,8 @@ type Settings struct {
 	Branch string
 	// Dir is the tree, if it is not the store's own.
 	Dir string
-	// Root is what the root of a fresh tree is like, and Fresh what is in it.
+	// Root is what the root of a fresh tree is like, and Fresh what is in it, until Belong
+	// says otherwise.
 	Root  metadata.Seen
 	Fresh metadata.Fresh
 	// ForeignRoot says that the root's own mode and owner are neither recorded nor changed.
@@ -148,6 +151,38 @@ func (v *Volume) current() store.Record {
 
 // Position is where the volume is.
 func (v *Volume) Position() store.Position { return v.current().Position }
+
+// Record is what is kept of the volume.
+func (v *Volume) Record() store.Record { return v.current() }
+
+// Save changes what is kept of the volume, durably: what is known of its claim, whether it
+// is staged, and where it is published. The rest is the volume's own.
+func (v *Volume) Save(change func(r *store.Record)) error { return v.save(change) }
+
+// Belong says whose the tree is when it is taken up next: Owner, and the volume mount group
+// that Publish gives it to; nil: none.
+func (v *Volume) Belong(owner string, group *uint32) error {
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	v.Owner = owner
+	v.Root, v.Fresh = v.freshFor(group)
+	if known := v.record.Group; known == group || known != nil && group != nil && *known == *group {
+		return nil
+	}
+	return v.saveLocked(func(r *store.Record) { r.Group = group })
+}
+
+// freshFor is what the root of a fresh tree is like, and what is in it, by its group.
+func (v *Volume) freshFor(group *uint32) (metadata.Seen, metadata.Fresh) {
+	root := metadata.Seen{
+		Kind: metadata.Directory, Mode: worktree.WriteableRoot, Owner: uint32(os.Geteuid()), Group: uint32(os.Getegid()),
+	}
+	if group == nil {
+		return root, metadata.Plain()
+	}
+	root.Mode, root.Group = worktree.GroupRoot, *group
+	return root, worktree.GroupFresh()
+}
 
 // Arm has another class count, also after a restart.
 func (v *Volume) Arm(arming writeable.Arming) error {

@@ -18,6 +18,9 @@ func GroupFresh() metadata.Fresh {
 	return metadata.Fresh{File: 0o664, Executable: 0o775, Directory: 0o2775}
 }
 
+// GroupRoot is the mode of the root of a fresh tree that belongs to a volume mount group.
+const GroupRoot = WriteableRoot | 0o2000
+
 // What a mode has at least in a tree that belongs to a group.
 const (
 	groupFile       = 0o060

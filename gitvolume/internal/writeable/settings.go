@@ -83,6 +83,17 @@ type Arming struct {
 	Unarmed error
 }
 
+// ArmingOf is what a class makes of the volumes of the driver of that name. One that is
+// unusable leaves them unarmed for the reason that it gives; one that pauses has its policy
+// count all the same.
+func ArmingOf(class policy.Class, driver string) Arming {
+	p, err := class.Arm(driver)
+	if err != nil && !errors.Is(err, policy.ErrPaused) {
+		p = policy.Default()
+	}
+	return Arming{Policy: p, Class: class.Name, Unarmed: err}
+}
+
 // Settings are what a Volume needs. It owns the Repository and the Tree's directory.
 type Settings struct {
 	// Owner is named in the trailer of each commit: "<namespace>/<claim>".

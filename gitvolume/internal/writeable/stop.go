@@ -86,6 +86,9 @@ func (v *Volume) commitAll(ctx context.Context) error {
 	return nil
 }
 
+// errStopOver is why the push at a stop ends.
+var errStopOver = errors.New("the time to push at the stop is over")
+
 // end is the last that Run does.
 func (v *Volume) end(ctx context.Context, within time.Duration) error {
 	release, err := v.Use(ctx)
@@ -103,11 +106,14 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 		v.keepMemory()
 	}
 	if within > 0 && (v.position.HasUnpushed() || v.position.HasUnrecorded()) {
-		ctx, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
+		// It is no deadline: a fetch that sees one leaves its caller the last ten seconds of it,
+		// and nobody here needs them.
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer time.AfterFunc(within, func() { cancel(errStopOver) }).Stop()
 		if err := v.push(ctx, remote.Foreground); err != nil {
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				err = errors.Join(errors.New("the time to push at the stop is over"), err)
+			if errors.Is(context.Cause(ctx), errStopOver) && !errors.Is(err, errStopOver) {
+				err = errors.Join(errStopOver, err)
 			}
 			v.pushFailed(err)
 			v.sayKeptHere(err)
