@@ -17,13 +17,17 @@ import (
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/attributesclass"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/driver"
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/published"
 	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/watch"
+	"liken.sh/gitvolume/internal/written"
 )
 
 // closeEnd is how long fetches may take to end: git has a moment to remove what it has
@@ -54,7 +58,10 @@ type node struct {
 	fetches   *remote.Fetches
 	reports   *report.Reports
 	followers *readonly.Followers
+	written   *written.Node
 	volumes   *published.Volumes
+	// volatile is why no new writeable volume is taken; empty: they are.
+	volatile string
 	// isStuck tells that the fetches did not end in time, and may still use the store.
 	isStuck bool
 }
@@ -74,7 +81,7 @@ func startNode(ctx context.Context, o nodeOptions) (*nodeplugin.Plugin, nodeplug
 	for _, step := range []func() error{
 		n.openStore, n.connect, n.openReports, n.openChildren,
 		func() error { n.recover(ctx); return nil },
-		n.openFollowers, n.openVolumes, n.listen,
+		n.openFollowers, n.openWritten, n.openVolumes, n.listen,
 	} {
 		if err := step(); err != nil {
 			n.end()
@@ -118,15 +125,15 @@ func (n *node) connect() error {
 }
 
 func (n *node) openReports() (err error) {
-	refusal, err := n.store.Volatile()
+	n.volatile, err = n.store.Volatile()
 	switch {
 	case err != nil:
 		n.Log.Warn("whether a reboot would empty the store is not known", "error", err)
-	case refusal != "":
-		n.Log.Warn("no writeable volume is taken", "reason", refusal)
+	case n.volatile != "":
+		n.Log.Warn("no new writeable volume is taken", "reason", n.volatile)
 	}
 	n.openMeter()
-	settings := report.Settings{Log: n.Log, Meter: n.Meter, StoreBytes: n.storeBytes, RefusesWriteable: refusal != ""}
+	settings := report.Settings{Log: n.Log, Meter: n.Meter, StoreBytes: n.storeBytes, RefusesWriteable: n.volatile != ""}
 	if n.View != nil { // Without a cluster the log has all of it already.
 		settings.Recorder = n.Events
 	}
@@ -152,34 +159,53 @@ func (n *node) recover(ctx context.Context) {
 
 func (n *node) openFollowers() (err error) {
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Connect: n.reach, Slots: n.slots, Key: n.key,
+		Store: n.store, Connect: n.follow, Slots: n.slots, Key: n.key,
 		DemandEvery: n.options.demandMinInterval, Demanded: n.reports.PullDemanded,
 		Jitter: rand.Float64, Log: n.Log,
 	})
 	return err
 }
 
-// reach makes the way to a repository elsewhere.
-func (n *node) reach(asked readonly.Asked) readonly.Remote {
+// openWritten makes what is shared by writeable volumes.
+func (n *node) openWritten() error {
+	n.written = written.New(written.Settings{
+		Store: n.store, Connect: func(r store.Repository, permit remote.Permit, limits string) *access.Access {
+			return n.reach(readonly.Asked{Repository: r, Permit: permit, Limits: limits})
+		},
+		Merges:  func(dir string) history.Merger { return n.children.command.Merger(dir) },
+		Watches: watch.New(), Reports: n.reports,
+		ScanEvery: n.options.scanEvery, StopPush: n.options.stopPushTimeout,
+		Volatile: n.volatile, Began: time.Now(), Log: n.Log,
+	})
+	return nil
+}
+
+// follow makes the way to a repository elsewhere for those who read it.
+func (n *node) follow(asked readonly.Asked) readonly.Remote {
+	reached := n.reach(asked)
+	reached.Take(asked.Credential)
+	return readonly.Over(reached)
+}
+
+// reach makes the way to a repository elsewhere, as nobody yet.
+func (n *node) reach(asked readonly.Asked) *access.Access {
 	repo := asked.Repository.URL.Repo()
-	reached := access.New(access.Settings{
+	return access.New(access.Settings{
 		Command: n.children.command, Fetches: n.fetches,
 		URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
 		Permit: asked.Permit, Limits: asked.Limits, Serving: n.children.serving(n.hosts, ""), Key: n.key,
 		Observe: func(took time.Duration, err error) { n.reports.Fetched(repo, took, err) },
 	})
-	reached.Take(asked.Credential)
-	return readonly.Over(reached)
 }
 
 func (n *node) openVolumes() error {
 	settings := published.Settings{
-		Driver: driver.Name, Store: n.store, Followers: n.followers, Mounts: n.Mounts, KubeletDir: n.KubeletDir,
+		Driver: driver.Name, Store: n.store, Followers: n.followers, Written: n.written, Mounts: n.Mounts, KubeletDir: n.KubeletDir,
 		Rules: n.options.rules, Allowed: n.options.allowed, Addresses: n.options.addresses,
 		Reports: n.reports, Log: n.Log,
 	}
 	if n.View != nil {
-		settings.Cluster = n.View
+		settings.Cluster, settings.Classes = n.View, attributesclass.New(n.Client)
 	}
 	n.volumes = published.New(settings)
 	return nil
@@ -193,8 +219,12 @@ func (n *node) listen() error {
 	})
 }
 
-// end has no volume be followed any more. Trees and mounts stay as they are.
+// end commits and pushes what pods wrote, and has no volume be followed any more. Mounts
+// stay as they are.
 func (n *node) end() {
+	if n.volumes != nil {
+		n.volumes.End(context.Background())
+	}
 	var closing sync.WaitGroup
 	closing.Go(func() {
 		if n.followers != nil {

@@ -18,6 +18,7 @@ import (
 	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/nodevolume"
 	"liken.sh/gitvolume/internal/published"
 	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/remote"
@@ -30,12 +31,12 @@ const Name = "git.liken.sh"
 
 // Volumes do the work; *published.Volumes is it.
 type Volumes interface {
-	Republish(handle, at string, secret map[string]string) (isRepeated bool)
+	Republish(handle, at string, isReadOnly bool, secret map[string]string) (isRepeated bool)
 	Publish(ctx context.Context, p published.Publication) error
 	Refuse(p published.Publication, err error)
 	Unpublish(ctx context.Context, volume, at string) error
-	Stage(s published.Staging) error
-	Unstage(handle string)
+	Stage(ctx context.Context, s published.Staging) error
+	Unstage(ctx context.Context, handle string) error
 	Space(ctx context.Context, handle, at string) (published.Space, error)
 	Abnormal(handle string) []report.Reason
 }
@@ -68,7 +69,13 @@ func Codes() []server.Code {
 		{Err: target.ErrTarget, Code: codes.InvalidArgument},
 		{Err: mount.ErrPath, Code: codes.InvalidArgument},
 		{Err: published.ErrSecrets, Code: codes.FailedPrecondition},
+		{Err: published.ErrHeld, Code: codes.FailedPrecondition},
+		{Err: published.ErrOtherKind, Code: codes.FailedPrecondition},
+		{Err: published.ErrOtherMount, Code: codes.AlreadyExists},
 		{Err: published.ErrNotPublished, Code: codes.NotFound},
+		{Err: nodevolume.ErrRefused, Code: codes.FailedPrecondition},
+		{Err: nodevolume.ErrVolatile, Code: codes.FailedPrecondition},
+		{Err: nodevolume.ErrUnfollowed, Code: codes.Unavailable},
 		{Err: readonly.ErrOther, Code: codes.FailedPrecondition},
 		{Err: store.ErrFull, Code: codes.ResourceExhausted},
 		{Err: store.ErrStore, Code: codes.FailedPrecondition},

@@ -31,7 +31,10 @@ type node struct {
 	abnormal             []report.Reason
 }
 
-func (n *node) Republish(string, string, map[string]string) bool { n.asked++; return n.isRepeated }
+func (n *node) Republish(_, _ string, isReadOnly bool, _ map[string]string) bool {
+	n.asked++
+	return n.isRepeated && isReadOnly
+}
 func (n *node) Publish(_ context.Context, p published.Publication) error {
 	n.published = append(n.published, p)
 	return n.err
@@ -43,8 +46,14 @@ func (n *node) Unpublish(_ context.Context, volume, at string) error {
 	n.unpublished = append(n.unpublished, volume+"@"+at)
 	return n.err
 }
-func (n *node) Stage(s published.Staging) error { n.staged = append(n.staged, s); return n.err }
-func (n *node) Unstage(handle string)           { n.unstaged = append(n.unstaged, handle) }
+func (n *node) Stage(_ context.Context, s published.Staging) error {
+	n.staged = append(n.staged, s)
+	return n.err
+}
+func (n *node) Unstage(_ context.Context, handle string) error {
+	n.unstaged = append(n.unstaged, handle)
+	return n.err
+}
 func (n *node) Space(context.Context, string, string) (published.Space, error) {
 	return published.Space{Used: usage.Usage{Bytes: 7, Inodes: 3}, Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
 }
@@ -82,6 +91,13 @@ func TestPublishHandsTheRequestOn(t *testing.T) {
 			r.VolumeContext[podinfo.KeyEphemeral] = "true"
 			r.VolumeCapability = capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER)
 		}, attributes.KindInline},
+		"one that is written": {func(r *csi.NodePublishVolumeRequest) {
+			r.Readonly = false
+			r.VolumeCapability = capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER)
+		}, attributes.KindWriteable},
+		"one that is written, and not by this pod": {func(r *csi.NodePublishVolumeRequest) {
+			r.VolumeCapability = capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER)
+		}, attributes.KindWriteable},
 	} {
 		n := &node{}
 		if _, err := driver.New(driver.Config{Volumes: n}).NodePublishVolume(t.Context(), request(row.change)); err != nil {
@@ -94,6 +110,28 @@ func TestPublishHandsTheRequestOn(t *testing.T) {
 		if p.Handle != "h1" || p.Target != at || p.Kind != row.kind || p.Secret["token"] != "t" || p.Attributes["url"] != "https://h/r" ||
 			p.Pod != (podinfo.Pod{Namespace: "apps", Name: "web-0", UID: "u-1"}) {
 			t.Errorf("%s: published %+v", name, p)
+		}
+	}
+}
+
+func TestVolumeMountGroup(t *testing.T) {
+	for text, want := range map[string]string{"": "none", "0": "0", "4294967295": "4294967295", "4294967296": "refused", "-1": "refused", "staff": "refused"} {
+		n := &node{}
+		_, err := driver.New(driver.Config{Volumes: n}).NodePublishVolume(t.Context(), request(func(r *csi.NodePublishVolumeRequest) {
+			r.VolumeCapability = capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER)
+			r.VolumeCapability.GetMount().VolumeMountGroup = text
+		}))
+		got := "none"
+		switch {
+		case errors.Is(err, server.ErrArgument):
+			got = "refused"
+		case err != nil:
+			t.Fatal(err)
+		case n.published[0].Group != nil:
+			got = fmt.Sprint(*n.published[0].Group)
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
 }
@@ -119,7 +157,7 @@ func TestPublishRefusesBadRequests(t *testing.T) {
 		"no capability":         {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = nil }, "capability"},
 		"no access type":        {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.AccessType = nil }, "access type"},
 		"no access mode":        {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.AccessMode = nil }, "access mode"},
-		"ReadWriteOnce":         {mode(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER), "ReadWriteOnce is not served: write accessModes: [ReadOnlyMany]"},
+		"ReadWriteOnce":         {mode(csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER), "ReadWriteOnce is not served: write accessModes: [ReadWriteOncePod]"},
 		"ReadWriteMany":         {mode(csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER), "ReadWriteMany"},
 		"another mode":          {mode(csi.VolumeCapability_AccessMode_MULTI_NODE_SINGLE_WRITER), "MULTI_NODE_SINGLE_WRITER"},
 		"an option":             {func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability.GetMount().MountFlags = []string{"vers=4"} }, `"vers=4"`},

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -29,11 +30,14 @@ func readKind(capability *csi.VolumeCapability, isInline bool) (attributes.Kind,
 	}
 	switch mode := capability.GetAccessMode().GetMode(); mode {
 	case csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:
-		return kind, nil
+		return attributes.KindReadOnlyClaim, nil
+	case csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER:
+		return attributes.KindWriteable, nil
 	case csi.VolumeCapability_AccessMode_UNKNOWN:
 		return kind, argument("the volume capability names no access mode")
 	default:
-		return kind, fmt.Errorf("%w: the access mode %s is not served: write accessModes: [ReadOnlyMany]", server.ErrArgument, modeName(mode))
+		return kind, fmt.Errorf("%w: the access mode %s is not served: write accessModes: [ReadWriteOncePod] for a volume that one pod writes, "+
+			"or [ReadOnlyMany] for one that many read", server.ErrArgument, modeName(mode))
 	}
 }
 
@@ -42,12 +46,25 @@ func modeName(mode csi.VolumeCapability_AccessMode_Mode) string {
 	switch mode {
 	case csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER:
 		return "ReadWriteOnce"
-	case csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER:
-		return "ReadWriteOncePod"
 	case csi.VolumeCapability_AccessMode_MULTI_NODE_MULTI_WRITER:
 		return "ReadWriteMany"
 	}
 	return mode.String()
+}
+
+// groupOf is the volume mount group, which the kubelet takes from the pod's fsGroup; nil:
+// there is none.
+func groupOf(capability *csi.VolumeCapability) (*uint32, error) {
+	text := capability.GetMount().GetVolumeMountGroup()
+	if text == "" {
+		return nil, nil //nolint:nilnil // No group is no error.
+	}
+	group, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("%w: the volume mount group %q is no number of a group", server.ErrArgument, text)
+	}
+	number := uint32(group)
+	return &number, nil
 }
 
 // mustBeReadOnly refuses a pod that does not mount a read-only volume as one: its

@@ -10,13 +10,14 @@ import (
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/podinfo"
 	"liken.sh/csicommon/server"
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/published"
 )
 
 // NodePublishVolume shows the volume at the target. The kubelet repeats it every minute or
 // so (CSIDriver requiresRepublish), which brings the Secret and costs nothing else.
 func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
-	if request.GetReadonly() && d.config.Volumes.Republish(request.GetVolumeId(), request.GetTargetPath(), request.GetSecrets()) {
+	if d.config.Volumes.Republish(request.GetVolumeId(), request.GetTargetPath(), request.GetReadonly(), request.GetSecrets()) {
 		return &csi.NodePublishVolumeResponse{}, nil
 	}
 	publication, err := readPublication(request)
@@ -48,13 +49,15 @@ func readPublication(request *csi.NodePublishVolumeRequest) (published.Publicati
 		return p, handle.Check(p.Handle)
 	case p.Target == "":
 		return p, argument("the target path is missing")
-	case !request.GetReadonly():
+	case !request.GetReadonly() && kind != attributes.KindWriteable:
 		return p, mustBeReadOnly(kind)
 	}
 	if p.Options, err = mount.ParseOptions(request.GetVolumeCapability().GetMount().GetMountFlags()); err != nil {
 		return p, fmt.Errorf("%w: %w", server.ErrArgument, err)
 	}
-	return p, nil
+	p.Options.ReadOnly = p.Options.ReadOnly || request.GetReadonly()
+	p.Group, err = groupOf(request.GetVolumeCapability())
+	return p, err
 }
 
 // NodeUnpublishVolume takes the volume off the target. A handle that is unknown or could

@@ -11,8 +11,9 @@ import (
 )
 
 // NodeStageVolume checks what the volume says before a pod waits for it, and takes the
-// Secret of nodeStageSecretRef. The kubelet repeats it when it was restarted.
-func (d *Driver) NodeStageVolume(_ context.Context, request *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
+// Secret of nodeStageSecretRef. What a writeable volume starts from is fetched. The kubelet
+// repeats it when it was restarted.
+func (d *Driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse, error) {
 	if err := handle.Check(request.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -23,7 +24,7 @@ func (d *Driver) NodeStageVolume(_ context.Context, request *csi.NodeStageVolume
 	if err != nil {
 		return nil, err
 	}
-	err = d.config.Volumes.Stage(published.Staging{
+	err = d.config.Volumes.Stage(ctx, published.Staging{
 		Handle: request.GetVolumeId(), Kind: kind, Attributes: request.GetVolumeContext(), Secret: request.GetSecrets(),
 	})
 	if err != nil {
@@ -32,15 +33,17 @@ func (d *Driver) NodeStageVolume(_ context.Context, request *csi.NodeStageVolume
 	return &csi.NodeStageVolumeResponse{}, nil
 }
 
-// NodeUnstageVolume forgets what the stage brought. Nothing is ever mounted at the staging
-// path.
-func (d *Driver) NodeUnstageVolume(_ context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
+// NodeUnstageVolume forgets what the stage brought, and tries once more to push what was
+// written. Nothing is ever mounted at the staging path.
+func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
 	switch {
 	case request.GetVolumeId() == "":
 		return nil, argument("the volume id is missing")
 	case request.GetStagingTargetPath() == "":
 		return nil, argument("the staging target path is missing")
 	}
-	d.config.Volumes.Unstage(request.GetVolumeId())
+	if err := d.config.Volumes.Unstage(ctx, request.GetVolumeId()); err != nil {
+		return nil, err
+	}
 	return &csi.NodeUnstageVolumeResponse{}, nil
 }

@@ -16,11 +16,11 @@ func BenchmarkRepublish(b *testing.B) {
 		},
 	} {
 		p.published()
-		n.volumes.Republish("pv", p.target, maps.Clone(secret))
+		n.volumes.Republish("pv", p.target, true, maps.Clone(secret))
 		b.Run(name, func(b *testing.B) {
 			given := maps.Clone(secret)
 			for b.Loop() {
-				if !n.volumes.Republish("pv", p.target, given) {
+				if !n.volumes.Republish("pv", p.target, true, given) {
 					b.Fatal("it is no repeated publish")
 				}
 			}

@@ -1,13 +1,13 @@
 package published
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"liken.sh/csicommon/persistentvolume"
 	"liken.sh/csicommon/podinfo"
 	"liken.sh/gitvolume/internal/attributes"
-	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 )
@@ -15,15 +15,30 @@ import (
 // facts are what the cluster says of a volume. They are volume.mu's.
 type facts struct {
 	isKnown                    bool
-	claim                      store.Object
 	stageSecret, publishSecret string // namespace/name
 	demand                     string // The annotation's value.
+	reclaim                    string // The PersistentVolume's policy.
+	class                      string // Of the PersistentVolume; empty: it names none.
 	toldNoPublishSecret        bool
 }
 
 // subjectOf is whose state is reported, as far as a publish tells.
 func subjectOf(kind attributes.Kind, handle, name string, pod podinfo.Pod) report.Subject {
 	return report.Subject{Kind: kind, Handle: handle, Volume: name, Namespace: pod.Namespace}
+}
+
+// name notes what a publish tells of a volume of which the cluster has told nothing. The
+// names are empty where they are not known.
+func (vol *volume) name(volume, namespace string) {
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
+	told := vol.subject
+	told.Volume, told.Namespace = cmp.Or(volume, told.Volume), cmp.Or(told.Namespace, namespace)
+	if vol.cluster.isKnown || told == vol.subject {
+		return
+	}
+	vol.subject = told
+	vol.report.SetSubject(told)
 }
 
 // claim is the volume's claim as far as it is known. The caller holds mu.
@@ -40,7 +55,7 @@ func (v *Volumes) follow(vol *volume, pv string) {
 	defer vol.mu.Unlock()
 	if !vol.followed[pv] {
 		vol.followed[pv] = true
-		v.settings.Cluster.Follow(pv)
+		v.follows.add(pv, vol.handle)
 	}
 }
 
@@ -48,6 +63,10 @@ func (v *Volumes) follow(vol *volume, pv string) {
 // the View.
 func (v *Volumes) Changed(pv string) {
 	info, state := v.settings.Cluster.Get(pv)
+	v.pokeReclaim()
+	if state == persistentvolume.Absent {
+		v.gone(pv)
+	}
 	if state != persistentvolume.Present || info.Driver != v.settings.Driver {
 		return // What is shown is shown on; the kubelet takes it away.
 	}
@@ -55,29 +74,71 @@ func (v *Volumes) Changed(pv string) {
 	if vol == nil {
 		return
 	}
-	attachment, claim := v.learn(vol, info)
-	if attachment == nil || attachment.Record().Claim == claim {
+	kept, known := v.learn(vol, info)
+	if kept == nil {
 		return
 	}
-	// For the Events of a driver that starts while the API server is away.
-	err := attachment.Save(func(r *store.Record) { r.PV, r.Claim = info.Name, claim })
-	if err != nil && !errors.Is(err, store.ErrNoRecord) {
-		v.settings.Log.Warn("the claim's name is not kept", "volume", info.Handle, "error", err)
+	if err := known.keepIn(kept); err != nil && !errors.Is(err, store.ErrNoRecord) {
+		v.settings.Log.Warn("what the cluster tells of a volume is not kept", "volume", info.Handle, "error", err)
 	}
 }
 
-func (v *Volumes) learn(vol *volume, info persistentvolume.Volume) (*readonly.Attachment, store.Object) {
+// known is what a record has of what the cluster told: for the Events of a driver that
+// starts while the API server is away, and for the end of a tree.
+type known struct {
+	pv, reclaim string
+	claim       store.Object
+}
+
+// keepIn has it be in a record, unless it is.
+func (k known) keepIn(a attachment) error {
+	if r := a.Record(); r.PV == k.pv && r.Claim == k.claim && r.Reclaim == k.reclaim {
+		return nil
+	}
+	return a.Save(func(r *store.Record) { r.PV, r.Claim, r.Reclaim = k.pv, k.claim, k.reclaim })
+}
+
+// told is what the cluster has told of the volume, if it has. The caller holds vol.mu.
+func (vol *volume) told() known {
+	return known{pv: vol.subject.Volume, claim: vol.claim(), reclaim: vol.cluster.reclaim}
+}
+
+// gone forgets the credentials of volumes that nobody has and whose PersistentVolume is no
+// more.
+func (v *Volumes) gone(pv string) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, vol := range v.volumes {
+		vol.mu.Lock()
+		if vol.writer != nil && !vol.lingersUntil.IsZero() && vol.subject.Volume == pv {
+			vol.writer.DropCredential()
+		}
+		vol.mu.Unlock()
+	}
+}
+
+// learn gives what keeps the volume's record, nil if nothing does yet, and what it is to
+// keep.
+func (v *Volumes) learn(vol *volume, info persistentvolume.Volume) (attachment, known) {
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	if !vol.followed[info.Name] {
-		return nil, store.Object{}
+		return nil, known{}
 	}
 	vol.subject.Volume = info.Name
 	if info.ClaimName != "" {
 		vol.subject.Namespace, vol.subject.Claim, vol.subject.ClaimUID = info.ClaimNamespace, info.ClaimName, info.ClaimUID
 	}
 	vol.report.SetSubject(vol.subject)
-	vol.cluster.isKnown = true
+	if !vol.cluster.isKnown {
+		vol.cluster.isKnown = true
+		close(vol.learned)
+	}
+	if info.AttributesClass != vol.cluster.class {
+		vol.cluster.class, vol.classIsDone = info.AttributesClass, false
+	}
+	v.pokeClasses()
+	vol.cluster.reclaim = info.ReclaimPolicy
 	vol.cluster.stageSecret, vol.cluster.publishSecret = info.StageSecret, info.PublishSecret
 	if demand := info.Annotations[DemandAnnotation]; demand != vol.cluster.demand {
 		vol.cluster.demand = demand
@@ -88,7 +149,11 @@ func (v *Volumes) learn(vol *volume, info persistentvolume.Volume) (*readonly.At
 		}
 	}
 	v.consider(vol)
-	return vol.attachment, vol.claim()
+	v.takeNone(vol)
+	if vol.writer != nil {
+		return vol.writer, vol.told()
+	}
+	return vol.attachment, vol.told()
 }
 
 // consider tells, once, of a volume whose credential a restarted driver would not get. The

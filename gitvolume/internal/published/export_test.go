@@ -7,3 +7,12 @@ func (v *Volumes) LookAtTargets(ctx context.Context) { v.lookAtTargets(ctx) }
 
 // DropGone is what Run does at its start.
 func (v *Volumes) DropGone(ctx context.Context) { v.dropGone(ctx) }
+
+// Holds tells whether anything of a volume is in memory.
+func (v *Volumes) Holds(handle string) bool { return v.known(handle) != nil }
+
+// PokeClasses is what Run does each minute about classes.
+func (v *Volumes) PokeClasses() { v.pokeClasses() }
+
+// Reclaim is what Run does at its start, hourly, and when a PersistentVolume changes.
+func (v *Volumes) Reclaim(ctx context.Context) error { return v.reclaim(ctx) }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,14 +24,20 @@ import (
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/published"
 	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/watch"
+	"liken.sh/gitvolume/internal/written"
 )
 
-const driverName = "git.example"
+const (
+	driverName = "git.example"
+	clusterUID = "cluster-1"
+)
 
 // node is a node: a store and a kubelet that stay, and the process.
 type node struct {
@@ -41,27 +48,34 @@ type node struct {
 	log     logtest.Log
 	posts   posts
 	cluster *cluster
+	classes *classes // nil: none is read, and what records name counts.
 	rules   attributes.Rules
 	allowed credential.Allowed
+	minFree store.Free
+	// volatile is why no new tree is made.
+	volatile string
+	// stopPush is what a push at a stop may take.
+	stopPush time.Duration
 
 	store     *store.Store
 	mounts    *counted
 	fetches   *remote.Fetches
 	followers *readonly.Followers
+	written   *written.Node
 	volumes   *published.Volumes
 }
 
 func newNode(t testing.TB) *node {
 	t.Helper()
 	mountns.Require(t)
-	run, err := os.MkdirTemp("", "p") // Of a short path: sockets are in it.
+	run, err := os.MkdirTemp("", "p") //nolint:usetesting // Of a short path: sockets are in it.
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &node{
 		t: t, dir: filepath.Join(t.TempDir(), "store"), kubelet: mountns.SharedDir(t), run: run,
-		cluster: &cluster{known: map[string]persistentvolume.Volume{}, followed: map[string]int{}},
-		rules:   attributes.Rules{Local: true},
+		cluster: &cluster{known: map[string]persistentvolume.Volume{}, gone: map[string]bool{}, followed: map[string]int{}},
+		rules:   attributes.Rules{Local: true}, stopPush: time.Minute,
 	}
 	t.Cleanup(func() {
 		n.stop()
@@ -82,9 +96,10 @@ func (n *node) start() *node {
 	n.must(err)
 	log := n.log.Logger()
 	until(n.t, "the store is free", func() bool {
-		n.store, err = store.Open(store.Settings{Dir: n.dir, TrashKeep: time.Hour, Log: log})
+		n.store, err = store.Open(store.Settings{Dir: n.dir, MinFree: n.minFree, TrashKeep: time.Hour, Log: log})
 		return err == nil
 	})
+	n.must(n.store.SetCluster(clusterUID))
 	n.must(n.store.Recover(context.Background(), command))
 	reports, err := report.New(report.Settings{Recorder: &n.posts, Log: log, Meter: noop.Meter{}})
 	n.must(err)
@@ -92,26 +107,37 @@ func (n *node) start() *node {
 	n.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: slots, Timeout: time.Minute})
 	hosts, err := credential.OpenKnownHosts(n.store.SSHDir())
 	n.must(err)
+	reach := func(r store.Repository, permit remote.Permit, limits string) *access.Access {
+		return access.New(access.Settings{
+			Command: command, Fetches: n.fetches, URL: r.URL, Dir: r.Dir(), Depth: r.Depth,
+			Permit: permit, Limits: limits, Key: []byte("key"),
+			Serving: credential.Serving{Dir: n.run, Helper: []string{program, helperWord}, Hosts: hosts},
+		})
+	}
 	n.followers, err = readonly.New(readonly.Settings{
 		Store: n.store, Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
 		Connect: func(asked readonly.Asked) readonly.Remote {
-			a := access.New(access.Settings{
-				Command: command, Fetches: n.fetches, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
-				Permit: asked.Permit, Limits: asked.Limits, Key: []byte("key"),
-				Serving: credential.Serving{Dir: n.run, Helper: []string{program, helperWord}, Hosts: hosts},
-			})
+			a := reach(asked.Repository, asked.Permit, asked.Limits)
 			a.Take(asked.Credential)
 			return readonly.Over(a)
 		},
 	})
 	n.must(err)
+	n.written = written.New(written.Settings{
+		Store: n.store, Connect: reach, Merges: func(dir string) history.Merger { return command.Merger(dir) },
+		Watches: watch.New(), Reports: reports, ScanEvery: time.Minute, StopPush: n.stopPush, Volatile: n.volatile, Log: log,
+	})
 	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
 	n.must(err)
 	n.mounts = &counted{System: system}
-	n.volumes = published.New(published.Settings{
-		Driver: driverName, Store: n.store, Followers: n.followers, Mounts: n.mounts, KubeletDir: n.kubelet,
+	settings := published.Settings{
+		Driver: driverName, Store: n.store, Followers: n.followers, Written: n.written, Mounts: n.mounts, KubeletDir: n.kubelet,
 		Reports: reports, Rules: n.rules, Allowed: n.allowed, Cluster: n.cluster, Log: log,
-	})
+	}
+	if n.classes != nil {
+		settings.Classes = n.classes
+	}
+	n.volumes = published.New(settings)
 	n.cluster.isOf(n.volumes) // Before anything is followed.
 	n.must(n.volumes.Resume(n.t.Context()))
 	return n
@@ -121,6 +147,7 @@ func (n *node) stop() {
 	if n.followers == nil {
 		return
 	}
+	n.volumes.End(context.Background())
 	n.followers.Close()
 	n.fetches.Close()
 	n.must(n.store.Close())
@@ -180,7 +207,8 @@ func (p *pod) with(secret map[string]string) *pod {
 
 // publish is what the kubelet asks for, first and again.
 func (p *pod) publish() error {
-	if p.n.volumes.Republish(p.wish.Handle, p.target, p.wish.Secret) {
+	isReadOnly := p.wish.Kind != attributes.KindWriteable || p.wish.Options.ReadOnly
+	if p.n.volumes.Republish(p.wish.Handle, p.target, isReadOnly, p.wish.Secret) {
 		return nil
 	}
 	return p.n.volumes.Publish(p.n.t.Context(), p.wish)
@@ -226,6 +254,11 @@ func (p *pod) faults() string {
 	return strings.Join(names, " ")
 }
 
+// hasWords tells whether a fault is among them, with words in its message.
+func hasWords(all []report.Reason, fault, words string) bool {
+	return slices.ContainsFunc(all, func(r report.Reason) bool { return r.Reason == fault && strings.Contains(r.Message, words) })
+}
+
 // becomes waits until these are the faults.
 func (p *pod) becomes(faults string) {
 	p.n.t.Helper()
@@ -267,10 +300,13 @@ func (c *counted) Unbind(target string) error {
 
 // cluster is what is known of PersistentVolumes.
 type cluster struct {
-	mu       sync.Mutex
-	known    map[string]persistentvolume.Volume
-	followed map[string]int
-	changed  func(string)
+	mu        sync.Mutex
+	known     map[string]persistentvolume.Volume
+	gone      map[string]bool
+	followed  map[string]int
+	failing   error // Of what is asked.
+	confirmed int
+	changed   func(string)
 }
 
 // isOf has another process follow the PersistentVolumes, which begins with none.
@@ -281,7 +317,13 @@ func (c *cluster) isOf(v *published.Volumes) {
 	clear(c.followed)
 }
 
-func (c *cluster) Follow(pv string)   { c.count(pv, 1) }
+// Follow tells what is known already, as the API server does in a moment.
+func (c *cluster) Follow(pv string) {
+	c.count(pv, 1)
+	if _, state := c.Get(pv); state != persistentvolume.Unknown {
+		go c.changed(pv)
+	}
+}
 func (c *cluster) Unfollow(pv string) { c.count(pv, -1) }
 func (c *cluster) count(pv string, by int) {
 	c.mu.Lock()
@@ -295,10 +337,76 @@ func (c *cluster) Get(pv string) (persistentvolume.Volume, persistentvolume.Stat
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, found := c.known[pv]
-	if !found {
+	switch {
+	case c.gone[pv]:
+		return persistentvolume.Volume{}, persistentvolume.Absent
+	case !found:
 		return persistentvolume.Volume{}, persistentvolume.Unknown
 	}
 	return known, persistentvolume.Present
+}
+
+// knows has the API server know a PersistentVolume, as soon as it is followed.
+func (c *cluster) knows(pv string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.known[pv]; !known {
+		c.known[pv] = volumeNamed(pv)
+	}
+}
+
+func volumeNamed(pv string) persistentvolume.Volume {
+	return persistentvolume.Volume{Name: pv, Driver: driverName, Handle: pv, ClaimNamespace: "apps", ClaimName: "claim-" + pv, ClaimUID: "uid-" + pv}
+}
+
+// isAway has the API server not answer about a PersistentVolume.
+func (c *cluster) isAway(pv string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.known, pv)
+}
+
+// exists has a PersistentVolume be there of which no watch tells.
+func (c *cluster) exists(pv, handle string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := volumeNamed(pv)
+	known.Handle = handle
+	c.known[pv] = known
+}
+
+// fails has the API server fail when it is asked.
+func (c *cluster) fails(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failing = err
+}
+
+// deletes has the API server tell that a PersistentVolume is gone.
+func (c *cluster) deletes(pv string) {
+	c.mu.Lock()
+	delete(c.known, pv)
+	c.gone[pv] = true
+	c.mu.Unlock()
+	c.changed(pv)
+}
+
+// Read and Confirm are what the API server says when it is asked.
+func (c *cluster) Read(_ context.Context, pv string) (persistentvolume.Volume, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, found := c.known[pv]
+	return known, found, c.failing
+}
+
+func (c *cluster) Confirm(_ context.Context, uid, _ string) ([]persistentvolume.Volume, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.confirmed++
+	if uid != clusterUID {
+		return nil, persistentvolume.ErrOtherCluster
+	}
+	return slices.Collect(maps.Values(c.known)), c.failing
 }
 
 // tells has the API server answer about a PersistentVolume.
@@ -306,7 +414,7 @@ func (c *cluster) tells(pv string, change func(*persistentvolume.Volume)) {
 	c.mu.Lock()
 	known, found := c.known[pv]
 	if !found {
-		known = persistentvolume.Volume{Name: pv, Driver: driverName, Handle: pv, ClaimNamespace: "apps", ClaimName: "claim-" + pv, ClaimUID: "uid-" + pv}
+		known = volumeNamed(pv)
 	}
 	if change != nil {
 		change(&known)
@@ -351,11 +459,13 @@ func until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// running has the volumes run until the test ends.
-func running(t testing.TB, n *node) {
+// running has the volumes run until stop, or the end of the test.
+func running(t testing.TB, n *node) (stop func()) {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { n.volumes.Run(ctx); close(ended) }()
-	t.Cleanup(func() { stop(); <-ended })
+	stop = func() { cancel(); <-ended }
+	t.Cleanup(stop)
+	return stop
 }

@@ -27,9 +27,11 @@ type Publication struct {
 	Kind   attributes.Kind
 	// Attributes is the volume context, and Secret the publish's; empty: there is none.
 	Attributes, Secret map[string]string
-	// Options are those of the mount, which is read-only whatever they say.
+	// Options are those of the mount. Only that of a writeable volume can be written through.
 	Options mount.Options
-	Pod     podinfo.Pod
+	// Group is the volume mount group, that a writeable volume's tree is given to; nil: none.
+	Group *uint32
+	Pod   podinfo.Pod
 }
 
 // Publish shows the volume at the target. When ctx ends before the repository is there, or
@@ -57,10 +59,17 @@ func (v *Volumes) publish(ctx context.Context, p Publication) error {
 	}
 	vol := v.enter(p)
 	defer v.exit(vol)
+	if err := v.checkKind(vol, p.Kind); err != nil {
+		return err
+	}
 	shown, err := v.credentialFor(vol, p, read.URL)
 	if err != nil {
 		return err
 	}
+	if p.Kind == attributes.KindWriteable {
+		return v.publishWritten(ctx, vol, read, shown, path, p)
+	}
+	p.Options.ReadOnly = true
 	permit, limits := v.reach(p.Kind)
 	attachment, err := v.settings.Followers.Attach(ctx, readonly.Volume{
 		Record: vol.record(p), Attributes: read, Credential: shown,
@@ -75,6 +84,27 @@ func (v *Volumes) publish(ctx context.Context, p Publication) error {
 	}
 	defer unlock()
 	return v.show(vol, attachment, path, p)
+}
+
+// checkKind refuses a volume whose handle another kind of volume has: the record of a tree
+// that was written is all that knows of it.
+func (v *Volumes) checkKind(vol *volume, asked attributes.Kind) error {
+	kept, err := v.settings.Store.Load(vol.handle)
+	switch {
+	case vol.kind != asked:
+		return fmt.Errorf("%w: volume %q is a %s here", ErrOtherKind, vol.handle, vol.kind)
+	case errors.Is(err, store.ErrNoRecord), errors.Is(err, store.ErrDamagedRecord):
+	case err != nil:
+		return err
+	case (kept.Kind == store.Writeable) == (asked == attributes.KindWriteable):
+		return nil
+	case kept.Kind == store.Writeable:
+		return fmt.Errorf("%w: it keeps the tree of a writeable volume %q; give this volume another handle", ErrOtherKind, vol.handle)
+	}
+	if _, err := v.settings.Store.Tree(vol.handle); err == nil && asked != attributes.KindWriteable {
+		return fmt.Errorf("%w: it has a tree of volume %q without a record; give this volume another handle", ErrOtherKind, vol.handle)
+	}
+	return nil
 }
 
 // admit refuses a target where nothing can be mounted, before anything is fetched for it.
@@ -92,25 +122,42 @@ func (v *Volumes) admit(path string) error {
 
 // enter is the volume of a publish, until exit.
 func (v *Volumes) enter(p Publication) *volume {
-	name := target.VolumeName(p.Target)
+	return v.enterAs(p.Handle, p.Kind, target.VolumeName(p.Target), p.Pod)
+}
+
+// enterAs is the volume of a call, until exit. The name is that of its PersistentVolume, or
+// in its pod; empty: it is not known.
+func (v *Volumes) enterAs(handle string, kind attributes.Kind, name string, pod podinfo.Pod) *volume {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	vol := v.volumes[p.Handle]
-	if vol == nil {
-		vol = v.begin(p.Handle, p.Kind, subjectOf(p.Kind, p.Handle, name, p.Pod))
-	}
-	vol.calls++
+	vol := v.call(subjectOf(kind, handle, name, pod))
+	vol.name(name, pod.Namespace)
 	v.follow(vol, name)
 	return vol
 }
 
+// call is the volume of a call, of which that is known if there is none yet. The caller holds
+// mu.
+func (v *Volumes) call(s report.Subject) *volume {
+	vol := v.volumes[s.Handle]
+	if vol != nil && vol.kind != s.Kind && vol.isIdle() {
+		v.discard(vol) // It was refused, and another kind is asked for now.
+		vol = nil
+	}
+	if vol == nil {
+		vol = v.begin(s)
+	}
+	vol.calls++
+	return vol
+}
+
 // begin reports a volume from now on. The caller holds mu.
-func (v *Volumes) begin(handle string, kind attributes.Kind, s report.Subject) *volume {
+func (v *Volumes) begin(s report.Subject) *volume {
 	vol := &volume{
-		handle: handle, kind: kind, subject: s, report: v.settings.Reports.Volume(s),
+		handle: s.Handle, kind: s.Kind, subject: s, report: v.settings.Reports.Volume(s), learned: make(chan struct{}),
 		places: map[string]*place{}, waiting: map[string]waiter{}, followed: map[string]bool{},
 	}
-	v.volumes[handle] = vol
+	v.volumes[s.Handle] = vol
 	return vol
 }
 
@@ -124,14 +171,32 @@ func (v *Volumes) exit(vol *volume) {
 
 // forget ends a volume of which there is nothing. The caller holds mu.
 func (v *Volumes) forget(vol *volume) {
+	if v.volumes[vol.handle] == vol && vol.isIdle() && !vol.isAwaited() {
+		v.discard(vol)
+	}
+}
+
+// isIdle tells that there is nothing of the volume but perhaps pods that wait for it. The
+// caller holds Volumes.mu.
+func (vol *volume) isIdle() bool {
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
-	if vol.calls > 0 || vol.attachment != nil || len(vol.places)+len(vol.waiting) > 0 || v.volumes[vol.handle] != vol {
-		return
-	}
+	return vol.calls == 0 && vol.attachment == nil && vol.writer == nil && len(vol.places) == 0
+}
+
+func (vol *volume) isAwaited() bool {
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
+	return len(vol.waiting) > 0
+}
+
+// discard forgets a volume. The caller holds mu.
+func (v *Volumes) discard(vol *volume) {
 	delete(v.volumes, vol.handle)
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
 	for pv := range vol.followed {
-		v.settings.Cluster.Unfollow(pv)
+		v.follows.drop(pv, vol.handle)
 	}
 	vol.report.Close()
 }
@@ -148,7 +213,7 @@ func (vol *volume) record(p Publication) store.Record {
 }
 
 // show mounts the volume's tree at the canonical path. The caller has the handle.
-func (v *Volumes) show(vol *volume, a *readonly.Attachment, path string, p Publication) error {
+func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) error {
 	tree, err := openTree(a.Dir())
 	if err != nil {
 		return err
@@ -156,7 +221,7 @@ func (v *Volumes) show(vol *volume, a *readonly.Attachment, path string, p Publi
 	defer tree.Close()
 	// Before the mount: a killed process must have left word of it.
 	err = a.Save(func(r *store.Record) {
-		r.Targets = withTarget(r.Targets, store.Target{Path: path, Pod: store.Object(p.Pod), ReadOnly: true})
+		r.Targets = withTarget(r.Targets, store.Target{Path: path, Pod: store.Object(p.Pod), ReadOnly: p.Options.ReadOnly})
 	})
 	if errors.Is(err, store.ErrNoRecord) {
 		return fmt.Errorf("%w: the volume was taken away meanwhile", ErrTooEarly)
@@ -174,8 +239,8 @@ func (v *Volumes) show(vol *volume, a *readonly.Attachment, path string, p Publi
 	}
 	vol.attachment = a
 	vol.served(p.Target)
-	vol.settle(p.Target, &place{path: path, pod: p.Pod, mounted: true})
-	vol.secret = maps.Clone(p.Secret)
+	vol.settle(p.Target, &place{path: path, pod: p.Pod, mounted: true, isReadOnly: p.Options.ReadOnly})
+	vol.secret, vol.isBare = maps.Clone(p.Secret), len(p.Secret) == 0
 	vol.report.Clear(report.TargetNotMounted, report.CredentialMalformed, report.TreeUnreadable)
 	if p.Pod != (podinfo.Pod{}) {
 		vol.report.AddPod(report.Pod(p.Pod))
@@ -187,7 +252,7 @@ func (v *Volumes) show(vol *volume, a *readonly.Attachment, path string, p Publi
 // mount mounts the tree, unless it is there. What else of the store is there goes: it is
 // what an earlier process left of a checkout that is no more.
 func (v *Volumes) mount(tree *os.File, dir, path string, options mount.Options) error {
-	if v.shows(path, dir) {
+	if v.shows(path, dir, options.ReadOnly) {
 		return nil
 	}
 	ours, err := v.targets.ShowsStore(path)
@@ -197,20 +262,19 @@ func (v *Volumes) mount(tree *os.File, dir, path string, options mount.Options) 
 	if err != nil {
 		return err
 	}
-	options.ReadOnly = true
 	return v.targets.Show(tree, path, options)
 }
 
-// shows tells whether a tree is what is mounted at the canonical path, and cannot be
-// written there.
-func (v *Volumes) shows(path, dir string) bool {
+// shows tells whether a tree is what is mounted at the canonical path, and whether it can be
+// written there is as it says.
+func (v *Volumes) shows(path, dir string, isReadOnly bool) bool {
 	parent, err := openTree(filepath.Dir(dir))
 	if err != nil {
 		return false
 	}
 	defer parent.Close()
 	if m, shown := v.settings.Mounts.Shows(path, parent, filepath.Base(dir)); shown {
-		return m.ReadOnly
+		return m.ReadOnly == isReadOnly
 	}
 	// It cannot be told so cheaply on every kernel.
 	tree, err := openTree(dir)
@@ -223,17 +287,20 @@ func (v *Volumes) shows(path, dir string) bool {
 		return false
 	}
 	m, mounted, err := v.settings.Mounts.At(path)
-	return err == nil && mounted && !m.Deleted && m.ReadOnly && m.Location == at
+	return err == nil && mounted && !m.Deleted && m.ReadOnly == isReadOnly && m.Location == at
 }
 
 // withdraw takes back the record of a target at which the volume could not be mounted.
-func (v *Volumes) withdraw(vol *volume, a *readonly.Attachment, path string) error {
+func (v *Volumes) withdraw(vol *volume, a attachment, path string) error {
 	vol.mu.Lock()
-	isElsewhere := len(vol.places) > 0
+	isKnown, isElsewhere := vol.at(path) != nil, len(vol.places) > 0
 	if !isElsewhere {
 		vol.attachment = nil
 	}
 	vol.mu.Unlock()
+	if isKnown {
+		return nil // A pod runs whose target was lost.
+	}
 	if isElsewhere {
 		return a.Save(func(r *store.Record) { r.Targets = withoutTarget(r.Targets, path) })
 	}

@@ -190,7 +190,7 @@ func TestRepublishAsksNobody(t *testing.T) {
 	binds, events := n.mounts.binds, len(n.posts.all)
 	n.must(os.Rename(b.Dir, b.Dir+".away"))
 	for i := range 3 {
-		if !n.volumes.Republish("pv", p.target, map[string]string{"token": "t" + strconv.Itoa(i)}) {
+		if !n.volumes.Republish("pv", p.target, true, map[string]string{"token": "t" + strconv.Itoa(i)}) {
 			t.Error("a repeated publish is none")
 		}
 	}

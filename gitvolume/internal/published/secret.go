@@ -10,7 +10,8 @@ import (
 )
 
 // credentialFor is the credential that the volume is to be fetched with: the publish's,
-// else the stage's.
+// else the stage's. It is nil for a writeable volume whose credential did not come: what the
+// node keeps of it can be shown all the same.
 func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) (*credential.Credential, error) {
 	given, err := v.credentialOf(p.Secret, url)
 	v.mu.RLock()
@@ -22,6 +23,8 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 	switch {
 	case len(p.Secret) == 0 && staged != nil:
 		return staged, nil
+	case len(p.Secret) == 0 && info.stageSecret != "" && p.Kind == attributes.KindWriteable:
+		return nil, nil
 	case len(p.Secret) == 0 && info.stageSecret != "" && info.publishSecret == "":
 		return nil, fmt.Errorf("%w: the credential came with the volume's stage, and the driver was restarted since; "+
 			"name the Secret in the PersistentVolume's nodePublishSecretRef too", ErrSecrets)
@@ -29,7 +32,7 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 		return given, err
 	case info.stageSecret != "" && info.stageSecret == info.publishSecret:
 		return given, nil // It was rotated in between.
-	case p.Kind == attributes.KindReadOnlyClaim && !info.isKnown && v.hasCluster():
+	case p.Kind != attributes.KindInline && !info.isKnown && v.hasCluster():
 		return nil, fmt.Errorf("%w: whether the Secrets of stage and publish are one is not known yet", ErrTooEarly)
 	}
 	return nil, fmt.Errorf("%w: the PersistentVolume's nodeStageSecretRef and nodePublishSecretRef name Secrets that differ; name one Secret in both", ErrSecrets)
@@ -43,7 +46,12 @@ func (v *Volumes) hasCluster() bool {
 // take has a Secret count that came with a publish. None changes nothing: what came with
 // the stage, or nobody's, still counts. The caller holds vol.mu.
 func (v *Volumes) take(vol *volume, secret map[string]string) {
-	if len(secret) == 0 || maps.Equal(secret, vol.secret) {
+	if len(secret) == 0 {
+		vol.isBare = true
+		v.takeNone(vol)
+		return
+	}
+	if maps.Equal(secret, vol.secret) {
 		return
 	}
 	vol.secret = maps.Clone(secret)
@@ -54,6 +62,18 @@ func (v *Volumes) take(vol *volume, secret map[string]string) {
 	}
 	vol.report.Clear(report.CredentialMalformed)
 	vol.attachment.TakeCredential(taken)
+}
+
+// takeNone has a writeable volume's remote be asked as nobody, if it is published without a
+// Secret and none came with its stage either: after a restart nothing else tells that. The
+// caller holds vol.mu.
+func (v *Volumes) takeNone(vol *volume) {
+	switch {
+	case !vol.isBare || vol.writer == nil || vol.attachment == nil || vol.writer.HasCredential():
+	case v.hasCluster() && (!vol.cluster.isKnown || vol.cluster.stageSecret != ""):
+	default:
+		vol.writer.TakeCredential(credential.Anonymous())
+	}
 }
 
 // credentialOf reads a Secret that a repository of the URL is to be shown.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"liken.sh/csicommon/persistentvolume"
-	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/published"
@@ -105,8 +104,8 @@ func (p *pod) staged(secret map[string]string) *pod {
 }
 
 func (p *pod) stage(secret map[string]string) error {
-	return p.n.volumes.Stage(published.Staging{
-		Handle: p.wish.Handle, Kind: attributes.KindReadOnlyClaim, Attributes: p.wish.Attributes, Secret: secret,
+	return p.n.volumes.Stage(p.n.t.Context(), published.Staging{
+		Handle: p.wish.Handle, Kind: p.wish.Kind, Attributes: p.wish.Attributes, Secret: secret,
 	})
 }
 
@@ -150,7 +149,7 @@ func TestStage(t *testing.T) {
 	names("apps/s", "apps/s")
 	p.published().shows("f", "1")
 	p.unpublish()
-	n.volumes.Unstage("pv")
+	n.must(n.volumes.Unstage(t.Context(), "pv"))
 	n.isEmpty()
 
 	if err := p.stage(map[string]string{"token": ""}); err == nil {

@@ -1,11 +1,16 @@
 package published
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"liken.sh/csicommon/podinfo"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/nodevolume"
 	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // Staging is what a stage says of a volume.
@@ -15,33 +20,72 @@ type Staging struct {
 	Attributes, Secret map[string]string
 }
 
-// Stage checks what the volume says, and keeps the Secret for its first publish. Nothing
-// is fetched: that is the publish's, which knows the pod. Of a volume that is shown it
-// fails for nothing, or a restarted kubelet would never come to the publish again.
-func (v *Volumes) Stage(s Staging) error {
+// Stage checks what the volume says, and keeps the Secret for its first publish. What a
+// writeable volume starts from is fetched, and remote.ErrInProgress says that this goes on;
+// of others nothing is: that is the publish's, which knows the pod. Of a volume that is
+// shown it fails for nothing, or a restarted kubelet would never come to the publish again.
+func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 	read, err := v.settings.Rules.Parse(s.Kind, s.Attributes, s.Handle)
+	if vol := v.known(s.Handle); vol != nil && vol.isShown() {
+		if given := v.restage(vol, s.Secret); given != nil {
+			v.keepStaged(s.Handle, given)
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	given, err := v.credentialOf(s.Secret, read.URL)
-	if len(s.Secret) == 0 {
-		given = nil // The publish may have one.
-		err = nil
+	var given *credential.Credential // None: the publish may have one.
+	if len(s.Secret) > 0 {
+		if given, err = v.credentialOf(s.Secret, read.URL); err != nil {
+			return fmt.Errorf("the Secret of nodeStageSecretRef: %w", err)
+		}
+		v.keepStaged(s.Handle, given)
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	vol := v.volumes[s.Handle]
-	if vol != nil && vol.isShown() {
-		vol.restaged(given, err)
-		err = nil
+	if s.Kind != attributes.KindWriteable {
+		return nil
+	}
+	return v.stageWritten(ctx, s, read, given)
+}
+
+func (v *Volumes) stageWritten(ctx context.Context, s Staging, read attributes.Volume, given *credential.Credential) error {
+	vol := v.enterStaged(s)
+	defer v.exit(vol)
+	unlock, err := v.handles.Lock(ctx, s.Handle)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	err = v.checkKind(vol, s.Kind)
+	w, openErr := v.writerOf(ctx, vol, read)
+	if err == nil {
+		err = openErr
+	}
+	if errors.Is(err, ErrOtherKind) || errors.Is(err, nodevolume.ErrRefused) {
+		// The publish says it, on the pod.
+		v.settings.Log.Warn("a volume is staged that is going to be refused", "volume", s.Handle, "error", err)
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the Secret of nodeStageSecretRef: %w", err)
+		return err
 	}
+	vol.stays()
 	if given != nil {
-		v.staged[s.Handle] = given
+		w.TakeCredential(given)
 	}
-	return nil
+	if err := vol.keepTold(w); err != nil {
+		return err
+	}
+	return w.Stage(ctx)
+}
+
+// enterStaged is the volume of a stage, until exit.
+func (v *Volumes) enterStaged(s Staging) *volume {
+	if r, err := v.settings.Store.Load(s.Handle); err == nil && r.Kind == store.Writeable && r.PV != "" {
+		return v.enterRecord(r)
+	}
+	// By custom the PersistentVolume has the name of the handle; a publish tells better.
+	return v.enterAs(s.Handle, s.Kind, s.Handle, podinfo.Pod{})
 }
 
 func (vol *volume) isShown() bool {
@@ -55,23 +99,44 @@ func (vol *volume) isShown() bool {
 	return false
 }
 
-// restaged takes the credential of a stage where no publish brings one.
-func (vol *volume) restaged(given *credential.Credential, err error) {
+// restage gives the credential of a stage, nil if there is none, and takes it where no
+// publish brings one. Nothing else of a volume that is shown changes.
+func (v *Volumes) restage(vol *volume, secret map[string]string) *credential.Credential {
+	if len(secret) == 0 {
+		return nil
+	}
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
+	if vol.attachment == nil {
+		return nil
+	}
+	given, err := v.credentialOf(secret, vol.attachment.Attributes().URL)
 	switch {
-	case len(vol.secret) > 0 || vol.attachment == nil:
+	case len(vol.secret) > 0:
 	case err != nil:
 		vol.report.Raise(report.CredentialMalformed, "the Secret of nodeStageSecretRef: "+err.Error())
-	case given != nil:
+	default:
 		vol.report.Clear(report.CredentialMalformed)
 		vol.attachment.TakeCredential(given)
 	}
+	if err != nil {
+		return nil
+	}
+	return given
 }
 
-// Unstage forgets what a stage brought.
-func (v *Volumes) Unstage(handle string) {
+// keepStaged keeps the credential of a stage for publishes without one.
+func (v *Volumes) keepStaged(handle string, given *credential.Credential) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.staged[handle] = given
+}
+
+// Unstage forgets what a stage brought. Of a writeable volume it tries once more to push
+// what the remote lacks, and keeps the tree.
+func (v *Volumes) Unstage(ctx context.Context, handle string) error {
+	v.mu.Lock()
 	delete(v.staged, handle)
+	v.mu.Unlock()
+	return v.unstageWritten(ctx, handle)
 }

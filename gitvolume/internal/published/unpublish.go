@@ -8,14 +8,14 @@ import (
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/target"
-	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 )
 
 // Unpublish takes a volume off a target. Everything that is gone already is success:
 // target, mount, record, tree. A target that is not this driver's is left alone. With the
-// last target of a volume, all that the node has of it goes.
+// last target of a read-only volume, all that the node has of it goes; a tree that was
+// written is committed and pushed then, and stays.
 func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 	path, err := target.Canonical(at)
 	nowhere := target.LeadsNowhere(err)
@@ -43,27 +43,37 @@ func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 			return nil
 		}
 	}
-	if handle.Check(volume) != nil {
+	switch {
+	case handle.Check(volume) != nil:
+		return nil
+	case record.Kind == store.Writeable:
+		return v.quitWritten(ctx, record, path)
+	case v.hasTree(volume):
+		v.settings.Log.Warn("a volume is unpublished whose tree has no record: it stays as it is", "volume", volume)
 		return nil
 	}
 	return v.quit(ctx, volume, record, path)
 }
 
-// recorded is the record of a read-only volume; zero if there is none.
+// hasTree tells whether the store has a tree that a pod wrote.
+func (v *Volumes) hasTree(volume string) bool {
+	_, err := v.settings.Store.Tree(volume)
+	return !errors.Is(err, store.ErrNoTree)
+}
+
+// recorded is the record of a volume; zero if there is none.
 func (v *Volumes) recorded(volume string) (store.Record, error) {
 	if handle.Check(volume) != nil {
 		return store.Record{}, nil
 	}
 	r, err := v.settings.Store.Load(volume)
 	switch {
-	case errors.Is(err, store.ErrNoRecord), errors.Is(err, store.ErrDamagedRecord):
-		return store.Record{}, nil
-	case err != nil:
+	case err == nil:
+		return r, nil
+	case !errors.Is(err, store.ErrNoRecord) && !errors.Is(err, store.ErrDamagedRecord):
 		return store.Record{}, err
-	case r.Kind == store.Writeable:
-		return store.Record{}, nil
 	}
-	return r, nil
+	return store.Record{}, nil
 }
 
 func hasTarget(r store.Record, path string) bool {
@@ -79,14 +89,14 @@ func hasTarget(r store.Record, path string) bool {
 // its targets. The caller has the handle.
 func (v *Volumes) quit(ctx context.Context, volume string, r store.Record, path string) error {
 	vol := v.known(volume)
-	var attachment *readonly.Attachment
+	var attached attachment
 	if vol != nil {
-		attachment = vol.left(path)
+		attached = vol.left(path)
 	}
 	r.Targets = withoutTarget(r.Targets, path)
 	if len(r.Targets) > 0 {
-		if attachment != nil {
-			return attachment.Save(func(kept *store.Record) { kept.Targets = withoutTarget(kept.Targets, path) })
+		if attached != nil {
+			return attached.Save(func(kept *store.Record) { kept.Targets = withoutTarget(kept.Targets, path) })
 		}
 		return v.settings.Store.Save(r)
 	}
@@ -107,7 +117,7 @@ func (v *Volumes) known(handle string) *volume {
 }
 
 // left forgets a place, and gives what the volume is attached by.
-func (vol *volume) left(path string) *readonly.Attachment {
+func (vol *volume) left(path string) attachment {
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	if pod, was := vol.quit(path); was {

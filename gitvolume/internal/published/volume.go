@@ -1,16 +1,31 @@
 package published
 
 import (
+	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"liken.sh/csicommon/podinfo"
 	"liken.sh/gitvolume/internal/attributes"
-	"liken.sh/gitvolume/internal/readonly"
+	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/written"
 )
 
-// volume is a volume that is shown, or on its way to be.
+// attachment is what a volume is shown by: *readonly.Attachment or *written.Volume.
+type attachment interface {
+	Dir() string
+	Attributes() attributes.Volume
+	Record() store.Record
+	Save(change func(*store.Record)) error
+	TakeCredential(c *credential.Credential)
+	Demand()
+	Detach(ctx context.Context) error
+}
+
+// volume is a volume that is shown, on its way to be, or not yet done with.
 type volume struct {
 	handle string
 	kind   attributes.Kind
@@ -19,16 +34,30 @@ type volume struct {
 	// calls is how many Publishes are under way. It is Volumes.mu's.
 	calls int
 
+	// learned is closed when the cluster has told whose the volume is.
+	learned chan struct{}
+	// rearming is held while the volume's class is read.
+	rearming sync.Mutex
+
 	mu sync.Mutex
 	// attachment is nil until the first Publish got so far, and of a volume that could
 	// not be resumed.
-	attachment *readonly.Attachment
-	places     map[string]*place // By target, in every spelling that was used.
-	waiting    map[string]waiter // By target, as it is spelled.
-	secret     map[string]string // The publish's, as it came last.
-	subject    report.Subject
-	followed   map[string]bool // PersistentVolumes.
-	cluster    facts
+	attachment attachment
+	// writer is what a writeable volume is written by, from its stage on until nothing of
+	// it waits; nil otherwise.
+	writer *written.Volume
+	// lingersUntil is how long a volume that is not staged keeps its credential at most;
+	// zero while it is staged.
+	lingersUntil time.Time
+	places       map[string]*place // By target, in every spelling that was used.
+	waiting      map[string]waiter // By target, as it is spelled.
+	secret       map[string]string // The publish's, as it came last.
+	isBare       bool              // The publish came without one.
+	subject      report.Subject
+	followed     map[string]bool // PersistentVolumes.
+	cluster      facts
+	// classIsDone tells that the class that the cluster names counts.
+	classIsDone bool
 }
 
 // place is a target of a volume. It is volume.mu's.
@@ -36,6 +65,8 @@ type place struct {
 	path    string // canonical
 	pod     podinfo.Pod
 	mounted bool
+	// isReadOnly tells that the pod cannot write there.
+	isReadOnly bool
 }
 
 // at is the place at a canonical path. The caller holds mu.
@@ -82,7 +113,7 @@ func (vol *volume) each() []place {
 // Republish takes the Secret of a publish that is repeated at a target where the volume is
 // shown, and tells whether it is one. It cannot fail: with a Secret that is none the last
 // good one counts on, and the volume is abnormal.
-func (v *Volumes) Republish(handle, at string, secret map[string]string) (isRepeated bool) {
+func (v *Volumes) Republish(handle, at string, isReadOnly bool, secret map[string]string) (isRepeated bool) {
 	v.mu.RLock()
 	vol := v.volumes[handle]
 	v.mu.RUnlock()
@@ -92,7 +123,7 @@ func (v *Volumes) Republish(handle, at string, secret map[string]string) (isRepe
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	p := vol.places[at]
-	if p == nil || !p.mounted || vol.attachment == nil {
+	if p == nil || !p.mounted || p.isReadOnly != isReadOnly || vol.attachment == nil {
 		return false
 	}
 	v.take(vol, secret)

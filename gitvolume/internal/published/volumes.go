@@ -1,6 +1,7 @@
 package published
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
+	"liken.sh/gitvolume/internal/written"
 )
 
 // DemandAnnotation is that of a PersistentVolume by which somebody asks for a pull: each
@@ -30,6 +32,13 @@ var (
 	ErrTooEarly = errors.New("it is too early")
 	// ErrNotPublished is wrapped when a volume is not at the path that is asked about.
 	ErrNotPublished = errors.New("not published there")
+	// ErrHeld is wrapped when a writeable volume is at another target already.
+	ErrHeld = errors.New("the volume is in use on this node")
+	// ErrOtherMount is wrapped when a writeable volume is at the target, and can be written
+	// there or not, as it is not asked for.
+	ErrOtherMount = errors.New("the volume is mounted there otherwise")
+	// ErrOtherKind is wrapped when the handle is that of a volume of another kind.
+	ErrOtherKind = errors.New("the handle is taken on this node")
 )
 
 // Mounts is what is needed of the node's mounts; *mount.System is it.
@@ -39,20 +48,25 @@ type Mounts interface {
 	Shows(point string, dir *os.File, name string) (mount.Mount, bool)
 }
 
-// Cluster tells what is known of PersistentVolumes, without waiting for anything;
+// Cluster tells of PersistentVolumes what is known without waiting for anything;
 // *persistentvolume.View is it.
 type Cluster interface {
 	Follow(pv string)
 	Unfollow(pv string)
 	Get(pv string) (persistentvolume.Volume, persistentvolume.State)
+	// Read and Confirm ask the API server, and are for removals alone.
+	Read(ctx context.Context, pv string) (persistentvolume.Volume, bool, error)
+	Confirm(ctx context.Context, cluster, driver string) ([]persistentvolume.Volume, error)
 }
 
-// Settings are what Volumes need. Cluster alone may be nil: there is none.
+// Settings are what Volumes need. Cluster and Classes may be nil, both: there is no
+// cluster.
 type Settings struct {
 	// Driver is the CSI driver's name, by which PersistentVolumes call it.
 	Driver    string
 	Store     *store.Store
 	Followers *readonly.Followers
+	Written   *written.Node
 	Mounts    Mounts
 	// KubeletDir is the kubelet's root directory, canonical.
 	KubeletDir string
@@ -62,16 +76,21 @@ type Settings struct {
 	Allowed   credential.Allowed
 	Addresses attributes.Addresses
 	Cluster   Cluster
+	Classes   Classes
 	Log       *slog.Logger
 }
 
-// Volumes are the read-only volumes of a node. They may be used by many goroutines. Two
+// Volumes are the volumes of a node. They may be used by many goroutines. Two
 // calls that show or take away the same volume wait for each other; nothing else does.
 type Volumes struct {
 	settings Settings
 	targets  *target.Targets
 	meter    *usage.Meter
 	handles  keyedmutex.Mutex
+	follows  follows
+	poked    chan struct{} // A class may be due.
+	// reclaimable is told that a tree may be one that nobody needs.
+	reclaimable chan struct{}
 
 	// mu is taken before volume.mu and never held while anything waits.
 	mu      sync.RWMutex
@@ -85,7 +104,11 @@ func New(settings Settings) *Volumes {
 	if settings.Cluster == nil {
 		settings.Cluster = noCluster{}
 	}
-	v := &Volumes{settings: settings, volumes: map[string]*volume{}, staged: map[string]*credential.Credential{}}
+	v := &Volumes{
+		settings: settings, volumes: map[string]*volume{}, staged: map[string]*credential.Credential{},
+		follows: follows{cluster: settings.Cluster, all: map[string]map[string]bool{}},
+		poked:   make(chan struct{}, 1), reclaimable: make(chan struct{}, 1),
+	}
 	v.targets = target.New(target.Config{
 		KubeletDir: settings.KubeletDir, StoreDir: settings.Store.Dir(), Shown: settings.Store.Root(),
 		Mounts: settings.Mounts, Log: settings.Log,
@@ -102,3 +125,11 @@ func (noCluster) Unfollow(string) {}
 func (noCluster) Get(string) (persistentvolume.Volume, persistentvolume.State) {
 	return persistentvolume.Volume{}, persistentvolume.Unknown
 }
+func (noCluster) Read(context.Context, string) (persistentvolume.Volume, bool, error) {
+	return persistentvolume.Volume{}, false, errNoCluster
+}
+func (noCluster) Confirm(context.Context, string, string) ([]persistentvolume.Volume, error) {
+	return nil, errNoCluster
+}
+
+var errNoCluster = errors.New("there is no cluster")

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"liken.sh/gitvolume/internal/report"
@@ -20,15 +23,18 @@ const (
 	dropEvery = 10 * time.Minute
 )
 
-// Run looks now and then whether targets are still mounts, and measures trees that are
-// asked for, until ctx ends.
+// Run commits what a crash left, has the classes count that the cluster names, looks now and then whether targets are still mounts, and
+// measures trees that are asked for, until ctx ends.
 func (v *Volumes) Run(ctx context.Context) {
-	measured := make(chan struct{})
-	go func() { v.meter.Run(ctx); close(measured) }()
-	defer func() { <-measured }()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { v.meter.Run(ctx) })
+	beside.Go(func() { v.runClasses(ctx) })
+	beside.Go(func() { v.runReclaim(ctx) })
 	look, drop := time.NewTicker(lookEvery), time.NewTicker(dropEvery)
 	defer look.Stop()
 	defer drop.Stop()
+	v.keepTrees(ctx)
 	v.dropGone(ctx)
 	for {
 		select {
@@ -43,21 +49,24 @@ func (v *Volumes) Run(ctx context.Context) {
 }
 
 func (v *Volumes) lookAtTargets(ctx context.Context) {
-	v.mu.RLock()
-	all := make([]*volume, 0, len(v.volumes))
-	for _, vol := range v.volumes {
-		all = append(all, vol)
-	}
-	v.mu.RUnlock()
-	for _, vol := range all {
+	for _, vol := range v.all() {
 		v.lookAt(ctx, vol)
 		vol.mu.Lock()
 		vol.tired(time.Now())
 		vol.mu.Unlock()
+		if err := v.rest(ctx, vol, time.Now()); err != nil && ctx.Err() == nil {
+			v.settings.Log.Warn("a volume that nobody has was not ended", "volume", vol.handle, "error", err)
+		}
 		v.mu.Lock()
 		v.forget(vol)
 		v.mu.Unlock()
 	}
+}
+
+func (v *Volumes) all() []*volume {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return slices.Collect(maps.Values(v.volumes))
 }
 
 // lookAt looks at each target of a volume. One that is no mount any more is mounted again

@@ -14,9 +14,7 @@ func TestConformance(t *testing.T) {
 	n.remote.Grow("main", "a", "1")
 	n.start()
 	conformance.Run(t, conformance.Config{
-		Socket: n.socket(), Targets: n.kubeletDir, Attributes: n.volume("").Attributes,
+		Socket: n.socket(), Targets: n.kubeletDir, Attributes: map[string]string{"url": "file://" + n.remote.Dir},
 		AccessMode: csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY, ReadOnly: true,
-		// Writeable volumes are not served yet.
-		Skip: "single node single writer",
 	})
 }

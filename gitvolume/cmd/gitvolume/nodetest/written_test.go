@@ -1,0 +1,119 @@
+package nodetest
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
+
+	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/gitvolume/internal/driver"
+)
+
+// written is a claim to write to, of the node's repository, with the class that the cluster
+// has by that name; empty: with none.
+func (n *node) written(handle, class string) kubelet.Volume {
+	pv := apiserver.Volume(handle, driver.Name, handle)
+	if class != "" {
+		pv.Spec.VolumeAttributesClassName = &class
+	}
+	n.api.PutVolume(pv)
+	return kubelet.Volume{
+		PV: handle, Handle: handle, AccessMode: corev1.ReadWriteOncePod,
+		Attributes: map[string]string{"url": "file://" + n.remote.Dir},
+	}
+}
+
+func write(t testing.TB, target, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(target, file), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// has tells whether the remote's branch has the file with the content.
+func (n *node) has(file, content string) bool {
+	got, err := n.remote.TryGit("cat-file", "blob", "main:"+file)
+	return err == nil && got == content
+}
+
+// A pod writes, whatever becomes of the plugin: nothing is lost, nothing is committed twice,
+// and no mount is touched.
+func TestWrittenThroughRestarts(t *testing.T) {
+	t.Parallel()
+	n := newClusterNode(t)
+	n.remote.Grow("main", "a", "1")
+	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.start()
+	v := n.written("v", "notes")
+	target := n.mustPublish(v, 1)
+	shows(t, target, "a", "1")
+	wantCode(t, n.publish(v, pod(2)), codes.FailedPrecondition)
+	before := mounts(t, n.kubeletDir)
+
+	// In the middle of a quiesce.
+	write(t, target, "term", "1")
+	n.plugin.stop()
+	if !n.has("term", "1") {
+		t.Error("the end did not push what was written")
+	}
+	write(t, target, "down", "1")
+	n.start()
+	n.mustPublish(v, 1) // The kubelet repeats it.
+	await(t, "what was written meanwhile to arrive", func() bool { return n.has("down", "1") })
+
+	write(t, target, "kill", "1")
+	n.plugin.kill()
+	write(t, target, "kill", "2")
+	n.start()
+	n.mustPublish(v, 1)
+	await(t, "what was written meanwhile to arrive", func() bool { return n.has("kill", "2") })
+	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+		t.Errorf("the restarts make of the mounts %v %v", before, after)
+	}
+
+	write(t, target, "last", "1")
+	n.mustUnpublish(v, 1)
+	if !n.has("last", "1") {
+		t.Error("the stop did not push what was written")
+	}
+	if got := n.remote.Git("rev-list", "--count", "main"); got != "5" {
+		t.Errorf("%s commits: %s", got, n.remote.Git("log", "--format=%s", "main"))
+	}
+	n.remote.Git("fsck", "--strict")
+}
+
+// Without a class a volume is watched and told of; the class that is named later counts at
+// once, and deleting the PersistentVolume removes the tree if that is its policy.
+func TestWrittenArmedLate(t *testing.T) {
+	t.Parallel()
+	n := newClusterNode(t)
+	n.remote.Grow("main", "a", "1")
+	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.start()
+	v := n.written("v", "")
+	target := n.mustPublish(v, 1)
+	write(t, target, "b", "1")
+	n.awaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
+	pv := apiserver.Volume("v", driver.Name, "v")
+	class := "notes"
+	pv.Spec.VolumeAttributesClassName, pv.Spec.PersistentVolumeReclaimPolicy = &class, corev1.PersistentVolumeReclaimDelete
+	n.api.PutVolume(pv)
+	await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
+	n.mustUnpublish(v, 1)
+	tree := filepath.Join(n.store, "volumes", "v", "tree")
+	if _, err := os.Lstat(tree); err != nil {
+		t.Errorf("the tree is gone with the pod: %v", err)
+	}
+	n.api.DeleteVolume("v")
+	await(t, "the tree to be removed", func() bool { _, err := os.Lstat(tree); return errors.Is(err, unix.ENOENT) })
+	if !n.has("b", "1") {
+		t.Error("the remote has lost it")
+	}
+}
