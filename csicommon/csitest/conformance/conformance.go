@@ -26,6 +26,13 @@ type Config struct {
 	Targets string
 	// Attributes are put on each volume as its volume context.
 	Attributes map[string]string
+	// AccessMode, if not UNKNOWN, is asked for where the suite asks for
+	// SINGLE_NODE_WRITER, its mode for whatever does not depend on one, and which a
+	// plugin need not serve. ReadOnly has each publish be for a pod that only reads.
+	AccessMode csi.VolumeCapability_AccessMode_Mode
+	ReadOnly   bool
+	// Skip is an expression for the names of cases about what the plugin does not serve.
+	Skip string
 }
 
 // Run runs the whole suite; a failing case fails t. Ginkgo allows one run a test
@@ -49,6 +56,12 @@ func Run(t *testing.T, config Config) {
 	suite.ControllerAddress = "unix://" + socket
 	suite.TargetPath = filepath.Join(config.Targets, "sanity-targets")
 	suite.StagingPath = filepath.Join(config.Targets, "sanity-staging")
+	suite.DialOptions = append(suite.DialOptions, grpc.WithUnaryInterceptor(config.adapt))
+	if config.Skip != "" {
+		if err := flag.Set("ginkgo.skip", config.Skip); err != nil {
+			t.Fatal(err)
+		}
+	}
 	sanity.Test(t, suite)
 }
 

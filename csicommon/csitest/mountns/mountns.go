@@ -31,19 +31,23 @@ const (
 // Main stands in for m.Run in a package's TestMain and does not return. It runs
 // the tests in a child process with the same arguments, so coverage, -run and
 // fuzzing work as ever, and ends with the child's exit code.
-func Main(m *testing.M) {
+func Main(m *testing.M) { os.Exit(Run(m)) }
+
+// Run is Main for a package that has something to put away afterwards: it returns the exit
+// code, in the process that was started and in its child.
+func Run(m *testing.M) int {
 	if os.Getenv(stateVariable) == entered {
 		if err := isolate(); err != nil {
 			unavailable(err)
 		}
-		os.Exit(m.Run())
+		return m.Run()
 	}
 	code, err := runInNamespace()
 	if err == nil {
-		os.Exit(code)
+		return code
 	}
 	unavailable(err)
-	os.Exit(m.Run())
+	return m.Run()
 }
 
 // Require skips the test, with the reason, when Main could not make a namespace.

@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/writeable"
 )
@@ -40,7 +41,7 @@ func readClass(file string) (writeable.Arming, error) {
 	if err == nil {
 		arming.Class = class.Name
 		var p policy.Policy
-		if p, arming.Unarmed = class.Arm(driver); arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
+		if p, arming.Unarmed = class.Arm(driver.Name); arming.Unarmed == nil || errors.Is(arming.Unarmed, policy.ErrPaused) {
 			arming.Policy = p
 			return arming, nil
 		}

@@ -15,6 +15,7 @@ import (
 
 const (
 	watchPage    = "../../docs/reference/watch.md"
+	nodePage     = "../../docs/reference/node.md"
 	tutorialPage = "../../docs/tutorial/watch.md"
 )
 
@@ -27,24 +28,26 @@ func readPage(t *testing.T, file string) string {
 	return string(page)
 }
 
-func TestThePageListsEveryFlagWithItsDefault(t *testing.T) {
-	documented := map[string]string{}
-	row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^`]*)`|none) \\| .+ \\|$")
-	for _, match := range row.FindAllStringSubmatch(readPage(t, watchPage), -1) {
-		documented[match[1]] = match[2]
-	}
-	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
-		value, found := documented[f.Name]
-		switch {
-		case !found:
-			t.Errorf("--%s has no row", f.Name)
-		case value != f.DefValue:
-			t.Errorf("--%s has the default %q, the page says %q", f.Name, f.DefValue, value)
+func TestThePagesListEveryFlagWithItsDefault(t *testing.T) {
+	for page, flags := range map[string]*flag.FlagSet{watchPage: newFlags(&options{}), nodePage: newNodeFlags(&nodeOptions{})} {
+		documented := map[string]string{}
+		row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^`]*)`|none) \\| .+ \\|$")
+		for _, match := range row.FindAllStringSubmatch(readPage(t, page), -1) {
+			documented[match[1]] = match[2]
 		}
-		delete(documented, f.Name)
-	})
-	for name := range documented {
-		t.Errorf("--%s has a row and is no flag", name)
+		flags.VisitAll(func(f *flag.Flag) {
+			value, found := documented[f.Name]
+			switch {
+			case !found:
+				t.Errorf("%s: --%s has no row", page, f.Name)
+			case value != f.DefValue:
+				t.Errorf("%s: --%s has the default %q, the page says %q", page, f.Name, f.DefValue, value)
+			}
+			delete(documented, f.Name)
+		})
+		for name := range documented {
+			t.Errorf("%s: --%s has a row and is no flag", page, name)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"liken.sh/csicommon/nodeplugin"
 )
 
 // options are what the command line of watch says.
@@ -126,14 +128,7 @@ func watchUsage() string {
 	var text strings.Builder
 	text.WriteString("gitvolume watch commits and pushes what is written into a directory.\n\n" +
 		"Usage: gitvolume watch DIR --url URL [flags]\n\n")
-	newFlags(&options{}).VisitAll(func(f *flag.Flag) {
-		value, meaning := flag.UnquoteUsage(f)
-		fmt.Fprintf(&text, "  --%s %s\n        %s", f.Name, value, meaning)
-		if f.DefValue != "" && f.DefValue != "false" {
-			fmt.Fprintf(&text, " (default %s)", f.DefValue)
-		}
-		text.WriteString("\n")
-	})
+	text.WriteString(nodeplugin.FlagsText(newFlags(&options{})))
 	text.WriteString("\nSignals: SIGINT and SIGTERM commit, push and end; a second one ends at once.\n" +
 		"SIGHUP reads the class again; without --class it is like SIGTERM, except under nohup.\n" +
 		"\nExit codes: 0 when nothing is left to commit or push, 1 when something is or it\n" +

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"liken.sh/csicommon/nodeplugin"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
@@ -55,7 +56,7 @@ func runWatch(arguments []string) int {
 
 // run follows the directory until ctx ends.
 func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
-	if err := w.store.Recover(ctx, w.command); err != nil && ctx.Err() == nil {
+	if err := w.store.Recover(ctx, w.children.command); err != nil && ctx.Err() == nil {
 		w.log.Warn("not all of the store could be repaired", "error", err)
 	}
 	w.printer.Print("watching", fmt.Sprintf("%s, for %s of %s; the history is in %s",
@@ -73,7 +74,7 @@ func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
 	background, endBackground := context.WithCancel(context.WithoutCancel(ctx))
 	defer endBackground()
 	var behind sync.WaitGroup
-	behind.Go(func() { w.store.KeepTidy(background, w.command.GC) })
+	behind.Go(func() { w.store.KeepTidy(background, w.children.command.GC) })
 	behind.Go(func() { w.store.EmptyTrash(background) })
 	for ctx.Err() == nil {
 		select {
@@ -84,8 +85,8 @@ func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
 	}
 	code := w.stop()
 	endBackground()
-	if !endsWithin(&behind, backgroundEnd) {
-		w.runtime = "" // By what is in it the next process finds what still runs.
+	if !nodeplugin.EndsWithin(&behind, backgroundEnd) {
+		w.children.keepRuntime()
 		w.log.Warn("ending although the disk does not answer")
 	}
 	return code
@@ -112,7 +113,7 @@ func (w *watcher) rearm() {
 	w.arming = arming
 	w.pending.forget()
 	if err := w.volume.Arm(arming); err != nil {
-		w.printer.Print("wrong", "the class counts until the end, and could not be written down: "+oneLine(err.Error()))
+		w.printer.Print("wrong", "the class counts until the end, and could not be written down: "+nodeplugin.OneLine(err.Error()))
 	}
 }
 
@@ -150,7 +151,7 @@ func (w *watcher) outcome(position store.Position, err error) (code int, last st
 	case !position.Stopped && w.isReplaced(position):
 		return exitFailed, w.explained(writeable.ErrReplaced).Error()
 	case err != nil:
-		return exitFailed, "what was written last is not committed, and is at the next start: " + oneLine(err.Error())
+		return exitFailed, "what was written last is not committed, and is at the next start: " + nodeplugin.OneLine(err.Error())
 	case !position.Stopped:
 		return exitFailed, "what was written last is not committed, for the reason above"
 	case position.HasUnpushed() && w.isRefGone():
@@ -190,17 +191,6 @@ func (w *watcher) isRefGone() bool {
 // side is the short name of the side branch.
 func (w *watcher) side() string {
 	return strings.TrimPrefix(attributes.SideBranch(w.asked.Ref.Branch(), w.record.Handle), "refs/heads/")
-}
-
-func endsWithin(group *sync.WaitGroup, bound time.Duration) bool {
-	ended := make(chan struct{})
-	go func() { group.Wait(); close(ended) }()
-	select {
-	case <-ended:
-		return true
-	case <-time.After(bound):
-		return false
-	}
 }
 
 // pendingPrinter prints what would be committed, when that changes.

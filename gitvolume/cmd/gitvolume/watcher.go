@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"liken.sh/gitvolume/internal/access"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/nodevolume"
@@ -35,8 +35,8 @@ const (
 	fetchTimeout = time.Hour
 	// trashKeep is how long what the store removes can be brought back.
 	trashKeep = 24 * time.Hour
-	// backgroundRuns is how many runs of git there are at a time for which nobody waits.
-	backgroundRuns = 2
+	// watchCluster is recorded as the cluster of a watch's store, so that no node takes it.
+	watchCluster = "watch"
 )
 
 // watcher is everything that runs in the process.
@@ -50,14 +50,13 @@ type watcher struct {
 	arming  writeable.Arming
 	pending pendingPrinter
 
-	store   *store.Store
-	record  store.Record
-	runtime string // the directory for sockets; empty: it stays
-	command *remote.Command
-	fetches *remote.Fetches
-	reports *report.Reports
-	report  *report.Volume
-	volume  *nodevolume.Volume
+	store    *store.Store
+	record   store.Record
+	children children
+	fetches  *remote.Fetches
+	reports  *report.Reports
+	report   *report.Volume
+	volume   *nodevolume.Volume
 }
 
 // newWatcher makes all that can be refused before the remote is asked, and changes nothing
@@ -83,12 +82,7 @@ func (w *watcher) close() error {
 	if w.store == nil {
 		return nil
 	}
-	var err error
-	if w.runtime != "" {
-		// While the store is this process's, no other has the directory.
-		err = removeRuntimeDir(w.runtime)
-	}
-	return errors.Join(err, w.store.Close())
+	return errors.Join(w.children.close(), w.store.Close())
 }
 
 func (w *watcher) findGit() error { return remote.CheckGit(os.Environ()) }
@@ -150,8 +144,14 @@ func (w *watcher) openStore() (err error) {
 	case err != nil:
 		return fmt.Errorf("--store: %w", err)
 	}
-	if cluster, err := w.store.Cluster(); err == nil && cluster != "" {
+	switch cluster, err := w.store.Cluster(); {
+	case err != nil, cluster == watchCluster:
+		return nil // A watch removes nothing for a cluster's sake, and asks none.
+	case cluster != "":
 		return fmt.Errorf("--store %q is that of a node of a Kubernetes cluster: give it one of its own", w.options.store)
+	}
+	if err := w.store.SetCluster(watchCluster); err != nil {
+		return fmt.Errorf("--store: %w", err)
 	}
 	return nil
 }
@@ -209,16 +209,17 @@ func (w *watcher) openReports() (err error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	w.reports, err = report.New(report.Settings{
-		Recorder: w.printer, Unposted: w.printer.Wrong, Log: log, Meter: noop.NewMeterProvider().Meter(driver),
+		Recorder: w.printer, Unposted: w.printer.Wrong, Log: log, Meter: noop.NewMeterProvider().Meter(driver.Name),
 	})
 	return err
 }
 
-func (w *watcher) openVolume() error {
-	children, err := w.openChildren()
-	if err != nil {
+func (w *watcher) openVolume() (err error) {
+	if w.children, err = openChildren(w.store.Dir()); err != nil {
 		return err
 	}
+	command := w.children.command
+	w.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: remote.NewSlots(backgroundRuns), Timeout: fetchTimeout})
 	hosts, err := credential.OpenKnownHosts(w.store.SSHDir())
 	if err != nil {
 		return err
@@ -227,8 +228,8 @@ func (w *watcher) openVolume() error {
 	_, _ = rand.Read(key) // It never fails.
 	repo := w.asked.URL.Repo()
 	reached := access.New(access.Settings{
-		Command: w.command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
-		Serving: credential.Serving{Dir: children.sessions, Helper: []string{children.program, helperWord}, Hosts: hosts, Given: w.options.given()},
+		Command: command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
+		Serving: w.children.serving(hosts, w.options.given()),
 		Key:     key,
 		Observe: func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
 	})
@@ -236,7 +237,7 @@ func (w *watcher) openVolume() error {
 	handle := w.record.Handle
 	w.report = w.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: handle, Volume: w.place.dir})
 	w.volume, err = nodevolume.New(nodevolume.Settings{
-		Store: w.store, Merges: func(dir string) history.Merger { return w.command.Merger(dir) },
+		Store: w.store, Merges: func(dir string) history.Merger { return command.Merger(dir) },
 		Access: reached, Watches: watch.New(),
 		Report: w.report, Reports: w.reports, Log: w.log.With("volume", handle),
 		Record: w.record, Owner: "watch/" + handle, Branch: w.asked.Ref.Branch(),
@@ -244,39 +245,4 @@ func (w *watcher) openVolume() error {
 		Arming: w.arming, Pending: w.pending.tell, ScanEvery: w.options.scanEvery,
 	})
 	return err
-}
-
-// children is what git and ssh find the driver by.
-type children struct{ program, sessions string }
-
-// openChildren prepares what git runs with. The paths go through shells and configuration
-// files, and into names of sockets, which are short: so they are none of the user's.
-func (w *watcher) openChildren() (children, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return children{}, fmt.Errorf("find this program: %w", err)
-	}
-	dir, err := runtimeDir(w.store.Dir())
-	if err != nil {
-		return children{}, err
-	}
-	w.runtime = dir
-	c := children{program: filepath.Join(dir, "gitvolume"), sessions: filepath.Join(dir, "sessions")}
-	if w.command, err = remote.New(remote.Settings{Executable: program, Directory: filepath.Join(dir, "git"), Environment: os.Environ()}); err != nil {
-		return children{}, err
-	}
-	if err := os.Remove(c.program); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return children{}, err
-	}
-	if err := os.Symlink(program, c.program); err != nil {
-		return children{}, err
-	}
-	if err := os.MkdirAll(c.sessions, 0o700); err != nil {
-		return children{}, err
-	}
-	if err := credential.RemoveSessions(c.sessions); err != nil {
-		return children{}, err
-	}
-	w.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: w.command, Slots: remote.NewSlots(backgroundRuns), Timeout: fetchTimeout})
-	return c, nil
 }

@@ -50,13 +50,16 @@ var (
 // Step names one change to the disk that the store is about to make.
 type Step string
 
-// Settings are what a store needs. BeforeStep alone may be nil.
+// Settings are what a store needs. Check and BeforeStep alone may be nil.
 type Settings struct {
 	Dir     string // The store's directory, made if missing.
 	MinFree Free   // What has to be free for new volumes.
 	// TrashKeep is how long a removed volume's tree stays in the trash.
 	TrashKeep time.Duration
-	Log       *slog.Logger
+	// Check refuses a directory for the caller's reasons, before anything in it is
+	// changed; nil: there are none.
+	Check func(dir string) error
+	Log   *slog.Logger
 	// BeforeStep is called before each Step, so that a test can end the process at
 	// every one of them.
 	BeforeStep func(Step)
@@ -91,7 +94,7 @@ func (s *Store) open() error {
 	s.dir, err = storedir.Open(storedir.Layout{
 		Dir: s.settings.Dir, Format: format,
 		Parts:   []string{reposDir, volumesDir, checkoutsDir, asideDir, trashDir, sshDir},
-		Foreign: []string{ScratchDir}, Check: checkOwner,
+		Foreign: []string{ScratchDir}, Check: s.check,
 	})
 	if err != nil {
 		return err
@@ -110,6 +113,13 @@ func (s *Store) open() error {
 		return err
 	}
 	return s.readSuspects()
+}
+
+func (s *Store) check(dir string) error {
+	if err := checkOwner(dir); err != nil || s.settings.Check == nil {
+		return err
+	}
+	return s.settings.Check(dir)
 }
 
 func (s *Store) openBin(name string, keep time.Duration) (*trash.Bin, error) {

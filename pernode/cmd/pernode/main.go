@@ -7,23 +7,10 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"syscall"
 
-	"liken.sh/csicommon/build"
-	"liken.sh/csicommon/server"
-)
-
-// The exit codes. A start that cannot work until somebody changes something ends
-// with exitUnusable, so that it can be told from a crash.
-const (
-	exitFailed   = 1
-	exitUnusable = 2
+	"liken.sh/csicommon/nodeplugin"
 )
 
 // collectAt is the share of the live heap, in percent, that may be garbage before
@@ -37,38 +24,10 @@ func main() {
 }
 
 func run(arguments []string) int {
-	options, err := parseOptions(arguments)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Print(usageText())
-		return 0
-	case err != nil:
-		return unusable(err)
-	case options.version:
-		fmt.Printf("pernode %s (%s, %s)\n", build.Version(), build.Revision(), build.GoVersion())
-		return 0
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	// The first signal asks for a clean end, a second one ends at once.
-	context.AfterFunc(ctx, stop)
-	plugin, err := newPlugin(ctx, options)
-	if err != nil {
-		return unusable(err)
-	}
-	err = plugin.run(ctx)
-	switch {
-	case errors.Is(err, server.ErrSocket):
-		return unusable(err) // the registration socket, made last of all
-	case err != nil:
-		plugin.log.Error("the plugin failed", "error", err)
-		return exitFailed
-	}
-	return 0
-}
-
-// unusable says in one line why the plugin does not start.
-func unusable(err error) int {
-	fmt.Fprintln(os.Stderr, "pernode: "+oneLine(err.Error()))
-	return exitUnusable
+	var o options
+	return nodeplugin.Command{
+		Flags: newFlags(&o), Options: &o.Options, Check: o.check,
+		About: "pernode serves CSI volumes that are a directory on each node.",
+		Start: func(ctx context.Context) (*nodeplugin.Plugin, nodeplugin.Work, error) { return start(ctx, o) },
+	}.Run(arguments)
 }

@@ -129,14 +129,7 @@ func (s *Store) checkMount(dir string) error {
 	if !s.config.RequireMount {
 		return nil
 	}
-	mounted, err := s.config.Mounts.IsMount(dir)
-	if err != nil {
-		return fmt.Errorf("ask whether it is a mount point: %w", err)
-	}
-	if !mounted {
-		return errors.New("it is not a mount point and --require-mount is set: mount its disk there, or drop the flag")
-	}
-	return nil
+	return storedir.RequireMount(s.config.Mounts)(dir)
 }
 
 // clean removes what an earlier process left unfinished. On a store that went

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"liken.sh/csicommon/persistentvolume"
@@ -32,21 +31,7 @@ func (s *Sweeper) awaitCluster(ctx context.Context) bool {
 }
 
 func (s *Sweeper) identify(ctx context.Context) error {
-	answered, err := s.config.Cluster.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	recorded, err := s.config.Store.Cluster()
-	isNew := err == nil && recorded == ""
-	switch {
-	case isNew, s.config.AdoptStore && recorded != answered:
-		s.config.Log.Info("the store belongs to this cluster from now on", "cluster", answered, "before", recorded)
-		return s.config.Store.SetCluster(answered)
-	case err != nil:
-		return err
-	case recorded == answered:
-		return nil
-	}
-	return fmt.Errorf("%w: the store belongs to cluster %q, %q answers; start once with --adopt-store if that is meant",
-		persistentvolume.ErrOtherCluster, recorded, answered)
+	return persistentvolume.Settlement{
+		Cluster: s.config.Cluster.Cluster, Record: s.config.Store, Adopt: s.config.AdoptStore, Log: s.config.Log,
+	}.Settle(ctx)
 }

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+
+	"liken.sh/csicommon/nodeplugin"
+	"liken.sh/csicommon/storedir"
+	"liken.sh/csicommon/usage"
+	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/driver"
+	"liken.sh/gitvolume/internal/published"
+	"liken.sh/gitvolume/internal/readonly"
+	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
+)
+
+// closeEnd is how long fetches may take to end: git has a moment to remove what it has
+// begun before it is killed.
+const closeEnd = 15 * time.Second
+
+// runNode is the command node.
+func runNode(arguments []string) int {
+	var o nodeOptions
+	return nodeplugin.Command{
+		Flags: newNodeFlags(&o), Options: &o.Options, Reword: reworded, Check: o.check,
+		About: "gitvolume node serves CSI volumes that are checkouts of git repositories.",
+		Start: func(ctx context.Context) (*nodeplugin.Plugin, nodeplugin.Work, error) { return startNode(ctx, o) },
+	}.Run(arguments)
+}
+
+// node is everything that runs in the process.
+type node struct {
+	*nodeplugin.Plugin
+	options nodeOptions
+
+	store     *store.Store
+	meter     *usage.Meter
+	children  children
+	hosts     *credential.KnownHosts
+	key       []byte
+	slots     *remote.Slots
+	fetches   *remote.Fetches
+	reports   *report.Reports
+	followers *readonly.Followers
+	volumes   *published.Volumes
+	// isStuck tells that the fetches did not end in time, and may still use the store.
+	isStuck bool
+}
+
+// startNode makes and binds all that can be refused at the start.
+func startNode(ctx context.Context, o nodeOptions) (*nodeplugin.Plugin, nodeplugin.Work, error) {
+	if err := remote.CheckGit(os.Environ()); err != nil {
+		return nil, nodeplugin.Work{}, err
+	}
+	common, err := nodeplugin.Open(ctx, nodeplugin.Config{
+		Driver: driver.Name, Options: o.Options, Scratch: filepath.Join(o.Store, store.ScratchDir),
+	})
+	if err != nil {
+		return nil, nodeplugin.Work{}, err
+	}
+	n := &node{Plugin: common, options: o}
+	for _, step := range []func() error{
+		n.openStore, n.connect, n.openReports, n.openChildren,
+		func() error { n.recover(ctx); return nil },
+		n.openFollowers, n.openVolumes, n.listen,
+	} {
+		if err := step(); err != nil {
+			n.end()
+			return nil, nodeplugin.Work{}, errors.Join(err, n.Close(), n.close())
+		}
+	}
+	return common, nodeplugin.Work{
+		Begin:  n.volumes.Resume,
+		Behind: []func(context.Context){n.volumes.Run, n.keepHouse, n.store.EmptyTrash, n.keepMeasured},
+		End:    n.end,
+		Close:  n.close,
+	}, nil
+}
+
+func (n *node) openStore() (err error) {
+	settings := store.Settings{
+		Dir: n.options.Store, MinFree: n.options.minFree.free, TrashKeep: n.options.trashKeep, Log: n.Log,
+	}
+	if n.options.RequireMount {
+		settings.Check = storedir.RequireMount(n.Mounts)
+	}
+	if n.store, err = store.Open(settings); err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	if recorded, err := n.store.Cluster(); err == nil && recorded == watchCluster {
+		return fmt.Errorf("--store %q is that of gitvolume watch: give the node one of its own", n.options.Store)
+	}
+	if n.key, err = n.store.Key(); err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	n.hosts, err = credential.OpenKnownHosts(n.store.SSHDir())
+	return err
+}
+
+func (n *node) connect() error {
+	return n.Connect(nodeplugin.Connection{
+		Dropped:     func(occurrences int) { n.reports.EventsDropped(occurrences) },
+		Changed:     func(name string) { n.volumes.Changed(name) },
+		Annotations: []string{published.DemandAnnotation},
+	})
+}
+
+func (n *node) openReports() (err error) {
+	refusal, err := n.store.Volatile()
+	switch {
+	case err != nil:
+		n.Log.Warn("whether a reboot would empty the store is not known", "error", err)
+	case refusal != "":
+		n.Log.Warn("no writeable volume is taken", "reason", refusal)
+	}
+	n.openMeter()
+	settings := report.Settings{Log: n.Log, Meter: n.Meter, StoreBytes: n.storeBytes, RefusesWriteable: refusal != ""}
+	if n.View != nil { // Without a cluster the log has all of it already.
+		settings.Recorder = n.Events
+	}
+	n.reports, err = report.New(settings)
+	return err
+}
+
+func (n *node) openChildren() (err error) {
+	if n.children, err = openChildren(n.store.Dir()); err != nil {
+		return err
+	}
+	n.slots = remote.NewSlots(backgroundRuns)
+	n.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: n.children.command, Slots: n.slots, Timeout: n.options.fetchTimeout})
+	return nil
+}
+
+// recover comes before anything uses a repository.
+func (n *node) recover(ctx context.Context) {
+	if err := n.store.Recover(ctx, n.children.command); err != nil && ctx.Err() == nil {
+		n.Log.Warn("not all of the store could be repaired", "error", err)
+	}
+}
+
+func (n *node) openFollowers() (err error) {
+	n.followers, err = readonly.New(readonly.Settings{
+		Store: n.store, Connect: n.reach, Slots: n.slots, Key: n.key,
+		DemandEvery: n.options.demandMinInterval, Demanded: n.reports.PullDemanded,
+		Jitter: rand.Float64, Log: n.Log,
+	})
+	return err
+}
+
+// reach makes the way to a repository elsewhere.
+func (n *node) reach(asked readonly.Asked) readonly.Remote {
+	repo := asked.Repository.URL.Repo()
+	reached := access.New(access.Settings{
+		Command: n.children.command, Fetches: n.fetches,
+		URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
+		Permit: asked.Permit, Limits: asked.Limits, Serving: n.children.serving(n.hosts, ""), Key: n.key,
+		Observe: func(took time.Duration, err error) { n.reports.Fetched(repo, took, err) },
+	})
+	reached.Take(asked.Credential)
+	return readonly.Over(reached)
+}
+
+func (n *node) openVolumes() error {
+	settings := published.Settings{
+		Driver: driver.Name, Store: n.store, Followers: n.followers, Mounts: n.Mounts, KubeletDir: n.KubeletDir,
+		Rules: n.options.rules, Allowed: n.options.allowed, Addresses: n.options.addresses,
+		Reports: n.reports, Log: n.Log,
+	}
+	if n.View != nil {
+		settings.Cluster = n.View
+	}
+	n.volumes = published.New(settings)
+	return nil
+}
+
+func (n *node) listen() error {
+	service := driver.New(driver.Config{NodeID: n.options.NodeID, Volumes: n.volumes})
+	return n.Listen(nodeplugin.Service{
+		Store: n.store, Codes: driver.Codes(),
+		Register: func(r grpc.ServiceRegistrar) { csi.RegisterNodeServer(r, service) },
+	})
+}
+
+// end has no volume be followed any more. Trees and mounts stay as they are.
+func (n *node) end() {
+	var closing sync.WaitGroup
+	closing.Go(func() {
+		if n.followers != nil {
+			n.followers.Close()
+		}
+		if n.fetches != nil {
+			n.fetches.Close()
+		}
+	})
+	if n.isStuck = !nodeplugin.EndsWithin(&closing, closeEnd); n.isStuck {
+		n.children.keepRuntime()
+		n.Log.Warn("ending although fetches do not end")
+	}
+}
+
+// close gives up what others may use then.
+func (n *node) close() error {
+	if n.store == nil || n.isStuck {
+		return nil
+	}
+	return errors.Join(n.children.close(), n.store.Close())
+}

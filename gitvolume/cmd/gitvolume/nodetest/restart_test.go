@@ -1,0 +1,80 @@
+package nodetest
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"liken.sh/csicommon/csitest/kubelet"
+)
+
+// A plugin that is replaced goes on with what pods see, and touches no mount.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.remote.Grow("main", "a", "1")
+	n.start()
+	v := n.volume("v")
+	target := n.mustPublish(v, 1)
+	before := mounts(t, n.kubeletDir)
+	n.plugin.stop()
+	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+		t.Errorf("the stop makes of the mounts %v %v", before, after)
+	}
+	shows(t, target, "a", "1")
+	n.remote.Grow("main", "a", "2")
+	n.start()
+	shows(t, target, "a", "2")
+	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+		t.Errorf("the start makes of the mounts %v %v", before, after)
+	}
+	n.mustUnpublish(v, 1)
+}
+
+// manyVolumes is a node on which a restart has something to do.
+const manyVolumes = 50
+
+// restartBound is what the plugin may need of a processor until the kubelet has it again.
+// It is not the time that passes, which a busy machine makes as long as it likes.
+const restartBound = 5 * time.Second
+
+// A killed plugin is back soon, whatever it showed.
+func TestKilledWithManyVolumes(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.remote.Grow("main", "a", "1")
+	n.start()
+	var volumes []kubelet.Volume
+	for i := range manyVolumes {
+		n.remote.SetRef(fmt.Sprintf("refs/heads/b%d", i), n.remote.Tip("refs/heads/main"))
+		v := n.volume(fmt.Sprintf("v%d", i), "ref", fmt.Sprintf("b%d", i))
+		n.mustPublish(v, i)
+		volumes = append(volumes, v)
+	}
+	before := mounts(t, n.kubeletDir)
+	if len(before) < manyVolumes {
+		t.Fatalf("there are %d mounts", len(before))
+	}
+	n.plugin.kill()
+	began := time.Now()
+	n.start()
+	used := n.plugin.processorTime()
+	t.Logf("the kubelet has it again after %s, of which it worked for %s", time.Since(began), used)
+	if used > restartBound && !raced {
+		t.Errorf("it worked for %s, want at most %s", used, restartBound)
+	}
+	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+		t.Errorf("the restart makes of the mounts %v %v", before, after)
+	}
+	last := manyVolumes - 1
+	n.remote.Grow(fmt.Sprintf("b%d", last), "a", "2")
+	shows(t, n.kubelet.Target(pod(last).UID, volumes[last].PV), "a", "2")
+	shows(t, n.kubelet.Target(pod(0).UID, volumes[0].PV), "a", "1")
+	for i, v := range volumes {
+		n.mustUnpublish(v, i)
+	}
+	if after := mounts(t, n.kubeletDir); len(after) != len(before)-manyVolumes {
+		t.Errorf("after the unpublishes there are the mounts %v", after)
+	}
+}
