@@ -55,7 +55,7 @@ cluster-down: bin/cluster ## Stop it and delete what it kept; what was built sta
 
 .PHONY: images
 images: bin/cluster ## Build the drivers' images, and load them into the cluster if it runs.
-	@bin/cluster images 'pernode=$(call version,pernode)'
+	@bin/cluster images 'pernode=$(call version,pernode)' 'gitvolume=$(call version,gitvolume)'
 
 # Go knows best whether anything changed.
 .PHONY: bin/cluster
