@@ -40,7 +40,7 @@ func (s Stock) Debian() (string, error) {
 
 // GitServer makes the image of that name the same way.
 func (s Stock) GitServer() (string, error) {
-	return s.system("git-server", []string{GitServerName}, "git", "lighttpd", "lighttpd-mod-openssl", "openssh-server")
+	return s.system("git-server", []string{GitServerName}, "git", "lighttpd", "lighttpd-mod-openssl", "openssh-server", "openssl")
 }
 
 // system makes a slim Debian with those packages, unless there is one with the same.
