@@ -80,14 +80,21 @@ func loadArchive(node *machine.Machine, archive string) error {
 	return nil
 }
 
-// driver is an image that is built from a Dockerfile of the repository.
-type driver struct{ name, dockerfile, image, version string }
+// driver is one of the repository's: its image is built from a Dockerfile, and its chart
+// has its name.
+type driver struct{ name, dockerfile, image, version, csi, namespace string }
 
-// drivers are called what the documentation's manifests call them.
+// drivers are called what the documentation's manifests and commands call them.
 func drivers() []driver {
 	return []driver{
-		{name: "pernode", dockerfile: "pernode/Dockerfile", image: "registry.example.com/pernode:devel", version: "devel"},
-		{name: "gitvolume", dockerfile: "gitvolume/Dockerfile", image: "registry.example.com/gitvolume:devel", version: "devel"},
+		{
+			name: "pernode", dockerfile: "pernode/Dockerfile", image: "registry.example.com/pernode:devel", version: "devel",
+			csi: "per-node.liken.sh", namespace: "per-node",
+		},
+		{
+			name: "gitvolume", dockerfile: "gitvolume/Dockerfile", image: "registry.example.com/gitvolume:devel", version: "devel",
+			csi: "git.liken.sh", namespace: "gitvolume",
+		},
 	}
 }
 
