@@ -15,13 +15,16 @@ type object struct {
 	} `json:"metadata"`
 	Spec struct {
 		CSI *struct {
-			Driver string `json:"driver"`
-			Handle string `json:"volumeHandle"`
+			Driver        string     `json:"driver"`
+			Handle        string     `json:"volumeHandle"`
+			StageSecret   *secretRef `json:"nodeStageSecretRef"`
+			PublishSecret *secretRef `json:"nodePublishSecretRef"`
 		} `json:"csi"`
 		ReclaimPolicy string `json:"persistentVolumeReclaimPolicy"`
 		ClaimRef      *struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
+			UID       string `json:"uid"`
 		} `json:"claimRef"`
 		AttributesClass *string `json:"volumeAttributesClassName"`
 	} `json:"spec"`
@@ -29,6 +32,19 @@ type object struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+}
+
+// secretRef names a Secret.
+type secretRef struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (r *secretRef) String() string {
+	if r == nil {
+		return ""
+	}
+	return r.Namespace + "/" + r.Name
 }
 
 // is tells whether o belongs to driver.
@@ -46,9 +62,10 @@ func (o *object) volume(annotations []string) Volume {
 	}
 	if csi := o.Spec.CSI; csi != nil {
 		volume.Driver, volume.Handle = csi.Driver, csi.Handle
+		volume.StageSecret, volume.PublishSecret = csi.StageSecret.String(), csi.PublishSecret.String()
 	}
 	if claim := o.Spec.ClaimRef; claim != nil {
-		volume.ClaimNamespace, volume.ClaimName = claim.Namespace, claim.Name
+		volume.ClaimNamespace, volume.ClaimName, volume.ClaimUID = claim.Namespace, claim.Name, claim.UID
 	}
 	if class := o.Spec.AttributesClass; class != nil {
 		volume.AttributesClass = *class

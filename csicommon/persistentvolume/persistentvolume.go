@@ -32,6 +32,13 @@ type Volume struct {
 	ReclaimPolicy  string
 	ClaimNamespace string
 	ClaimName      string
+	// ClaimUID is spec.claimRef.uid, empty until the volume is bound: a claim that is made
+	// again has another one.
+	ClaimUID string
+	// StageSecret and PublishSecret are the Secrets, as namespace/name, that
+	// spec.csi.nodeStageSecretRef and nodePublishSecretRef name; empty when unset.
+	StageSecret   string
+	PublishSecret string
 	// AttributesClass is spec.volumeAttributesClassName, empty when unset.
 	AttributesClass string
 	// Annotations holds those that Config.Annotations names; nil when there is none.
@@ -46,6 +53,7 @@ func (a Volume) equal(b Volume) bool {
 	}
 	return a.Name == b.Name && a.UID == b.UID && a.Driver == b.Driver && a.Handle == b.Handle &&
 		a.ReclaimPolicy == b.ReclaimPolicy && a.ClaimNamespace == b.ClaimNamespace && a.ClaimName == b.ClaimName &&
+		a.ClaimUID == b.ClaimUID && a.StageSecret == b.StageSecret && a.PublishSecret == b.PublishSecret &&
 		a.AttributesClass == b.AttributesClass && a.Deleting == b.Deleting
 }
 

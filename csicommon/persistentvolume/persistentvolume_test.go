@@ -129,6 +129,21 @@ func TestLifeOfAVolume(t *testing.T) {
 			t.Errorf("it is %+v", got)
 		}
 
+		for change, apply := range map[string]func(){
+			"claim UID":      func() { pv.Spec.ClaimRef.UID = "c1" },
+			"stage Secret":   func() { pv.Spec.CSI.NodeStageSecretRef = &corev1.SecretReference{Namespace: "ns", Name: "stage"} },
+			"publish Secret": func() { pv.Spec.CSI.NodePublishSecretRef = &corev1.SecretReference{Namespace: "ns", Name: "publish"} },
+		} {
+			t.Log(change)
+			apply()
+			v.server.PutVolume(pv)
+			v.reported("p1 present")
+		}
+		got = v.is("p1", persistentvolume.Present)
+		if got.ClaimUID != "c1" || got.StageSecret != "ns/stage" || got.PublishSecret != "ns/publish" {
+			t.Errorf("it is %+v", got)
+		}
+
 		v.server.MarkDeleting("p1") // a finalizer holds it: it exists
 		v.reported("p1 present")
 		if !v.is("p1", persistentvolume.Present).Deleting {

@@ -3,7 +3,6 @@
 package pernode
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"

@@ -88,6 +88,16 @@ func (r *Reports) open() []*Volume {
 // which another pod may use, and the volume need not be reported otherwise. The same
 // refusal counts up at most once a minute, however often the kubelet asks.
 func (r *Reports) Refused(s Subject, p Pod, message string) {
+	r.refuse(s, p, reasonRefused, message)
+}
+
+// Unfetched is Refused for a pod as which the volume cannot be fetched, while others use
+// it.
+func (r *Reports) Unfetched(s Subject, p Pod, message string) {
+	r.refuse(s, p, natureOf(FetchFailed).event, message)
+}
+
+func (r *Reports) refuse(s Subject, p Pod, reason, message string) {
 	message = event.Message(message)
 	if !r.isDue(refusal{s.Handle, p, message}) {
 		return
@@ -97,7 +107,7 @@ func (r *Reports) Refused(s Subject, p Pod, message string) {
 		pods = append(pods, p)
 	}
 	s.named(r.settings.Log, pods...).Warn("the volume is refused", "message", message)
-	r.post(event.Warning, reasonRefused, message, s.objects(pods...)...)
+	r.post(event.Warning, reason, message, s.objects(pods...)...)
 }
 
 func (r *Reports) isDue(told refusal) bool {

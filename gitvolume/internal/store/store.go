@@ -136,6 +136,9 @@ func (s *Store) Close() error {
 // Dir is the store's path, without links.
 func (s *Store) Dir() string { return s.dir.Path() }
 
+// Root is the store's directory, open; it stays the store's.
+func (s *Store) Root() *os.File { return s.dir.Dir() }
+
 // SSHDir is the directory for known host keys.
 func (s *Store) SSHDir() string { return s.path(sshDir) }
 

@@ -3,12 +3,12 @@ package copies
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/target"
 )
 
 // ErrHeld is what every *HeldError is.
@@ -68,7 +68,7 @@ func (s *Store) mountsOf(volume string) ([]mount.Mount, error) {
 	}
 	outside := mounts[:0]
 	for _, m := range mounts {
-		if !isBelow(m.Point, s.config.Dir) {
+		if !target.IsBelow(m.Point, s.config.Dir) {
 			outside = append(outside, m)
 		}
 	}
@@ -107,30 +107,4 @@ func (s *Store) heldError(volume string, mounts []mount.Mount) *HeldError {
 		}
 	}
 	return &HeldError{Volume: volume, Target: mounts[0].Point}
-}
-
-// isBelow is true for dir itself and everything under it.
-func isBelow(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-}
-
-// isKubeletTarget is true for the paths the kubelet hands out:
-// <kubelet-dir>/pods/<uid>/volumes/kubernetes.io~csi/<pv>/mount. Target is
-// canonical, so a pods directory that is a link (a disk of its own) is resolved.
-func (s *Store) isKubeletTarget(target string) bool {
-	pods := filepath.Join(s.config.KubeletDir, "pods")
-	if matchesBelow(target, pods) {
-		return true
-	}
-	resolved, err := filepath.EvalSymlinks(pods)
-	return err == nil && matchesBelow(target, resolved)
-}
-
-func matchesBelow(target, pods string) bool {
-	below, found := strings.CutPrefix(target, pods+"/")
-	if !found {
-		return false
-	}
-	ok, err := filepath.Match("*/volumes/kubernetes.io~csi/*/mount", below)
-	return err == nil && ok
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/target"
 )
 
 // What is in the trash is deleted and what copies holds is one day, so no link
@@ -136,7 +137,7 @@ func TestSomethingOverTheMountIsNotThePodsVolume(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.publish("h1", "1"))
 	f.command("mount", "-t", "tmpfs", "over", f.target("1"))
-	if err := f.publish("h1", "1"); !errors.Is(err, ErrOccupied) {
+	if err := f.publish("h1", "1"); !errors.Is(err, target.ErrOccupied) {
 		t.Errorf("publish again = %v, want ErrOccupied", err)
 	}
 	f.must(f.unpublish("h1", "1"))
@@ -163,11 +164,11 @@ func TestATargetInsideTheStoreIsRefused(t *testing.T) {
 	t.Cleanup(func() { _ = f.store.Close(); f.command("umount", "-l", f.dir) })
 	f.restart()
 	for _, name := range []string{"copies/h2", "copies/h1", "holds", "new"} {
-		target := filepath.Join(f.dir, name)
-		if err := f.publish("h1", "1", func(p *Publication) { p.Target = target }); !errors.Is(err, ErrTarget) {
+		at := filepath.Join(f.dir, name)
+		if err := f.publish("h1", "1", func(p *Publication) { p.Target = at }); !errors.Is(err, target.ErrTarget) {
 			t.Errorf("%s: %v, want ErrTarget", name, err)
 		}
-		f.must(f.store.Unpublish(t.Context(), "h1", target))
+		f.must(f.store.Unpublish(t.Context(), "h1", at))
 	}
 	if !f.exists(filepath.Join(f.dir, "holds")) {
 		t.Error("unpublish removed a part of the store")

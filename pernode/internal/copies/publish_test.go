@@ -15,6 +15,7 @@ import (
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/target"
 )
 
 func TestPublishShowsTheSameCopyAgain(t *testing.T) {
@@ -163,9 +164,9 @@ func TestAMissingParentIsAnError(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want ErrNotExist", err)
 	}
-	for _, target := range []string{"relative/mount", "/" + strings.Repeat("a/", 2100)} {
-		if err := f.store.Publish(t.Context(), Publication{Volume: "h1", Target: target}); !errors.Is(err, ErrTarget) {
-			t.Errorf("%.20q: %v, want ErrTarget", target, err)
+	for _, at := range []string{"relative/mount", "/" + strings.Repeat("a/", 2100)} {
+		if err := f.store.Publish(t.Context(), Publication{Volume: "h1", Target: at}); !errors.Is(err, target.ErrTarget) {
+			t.Errorf("%.20q: %v, want ErrTarget", at, err)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/target"
 )
 
 // ErrNotPublished is wrapped when a volume is not at the path asked about.
@@ -21,17 +23,17 @@ func (s *Store) Space() (Space, error) { return spaceOf(s.dir.Dir()) }
 
 // SpaceAt returns that of the file system the volume's copy is on, which may be
 // a disk of its own. The error wraps ErrNoCopy or ErrNotPublished when the
-// volume is not published at target.
-func (s *Store) SpaceAt(volume, target string) (Space, error) {
+// volume is not published there.
+func (s *Store) SpaceAt(volume, at string) (Space, error) {
 	dir, err := s.Open(volume)
 	if err != nil {
 		return Space{}, err
 	}
 	defer dir.Close()
-	path, err := canonicalTarget(target)
+	path, err := target.Canonical(at)
 	// A path that cannot be a target is one more place where the volume is not:
 	// csi-sanity asks about a relative one and wants NotFound.
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTarget) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, target.ErrTarget) {
 		return Space{}, err
 	}
 	mounts, err := s.mountsOf(volume)
@@ -43,7 +45,7 @@ func (s *Store) SpaceAt(volume, target string) (Space, error) {
 			return spaceOf(dir)
 		}
 	}
-	return Space{}, fmt.Errorf("volume %q at %q: %w", volume, target, ErrNotPublished)
+	return Space{}, fmt.Errorf("volume %q at %q: %w", volume, at, ErrNotPublished)
 }
 
 func spaceOf(dir *os.File) (Space, error) {

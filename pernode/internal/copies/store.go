@@ -20,6 +20,7 @@ import (
 	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/storedir"
+	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/trash"
 )
 
@@ -81,7 +82,8 @@ type Store struct {
 	holds   *os.File
 	bin     *trash.Bin
 	handles keyedmutex.Mutex
-	targets keyedmutex.Mutex
+	places  keyedmutex.Mutex // Targets that a call is at work on.
+	targets *target.Targets
 
 	mu     sync.Mutex
 	stamps map[string]stamp // of the holds known to be right, by volume
@@ -112,6 +114,10 @@ func (s *Store) open() error {
 	if _, err := s.config.Mounts.Locate(s.copies); err != nil {
 		return fmt.Errorf("find it in the mount table: %w", err)
 	}
+	s.targets = target.New(target.Config{
+		KubeletDir: s.config.KubeletDir, StoreDir: s.config.Dir, Shown: s.copies,
+		Mounts: s.config.Mounts, Log: s.config.Log, BeforeStep: func(step target.Step) { s.step(Step(step)) },
+	})
 	s.bin, err = trash.Open(trash.Config{Dir: s.dir.Part(trashDir), Log: s.config.Log})
 	if err != nil {
 		return err

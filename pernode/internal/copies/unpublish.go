@@ -2,25 +2,21 @@ package copies
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"liken.sh/csicommon/handle"
-	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/target"
 )
 
 // Unpublish takes a volume off a target. Everything that is gone already is
 // success: target, mount, hold, copy and PersistentVolume. A target that is not
 // this driver's is left alone. The copy stays in any case.
-func (s *Store) Unpublish(ctx context.Context, volume, target string) error {
-	path, err := canonicalTarget(target)
-	nowhere := leadsNowhere(err)
+func (s *Store) Unpublish(ctx context.Context, volume, at string) error {
+	path, err := target.Canonical(at)
+	nowhere := target.LeadsNowhere(err)
 	if nowhere {
-		path = filepath.Clean(target)
+		path = filepath.Clean(at)
 	} else if err != nil {
 		return err
 	}
@@ -46,26 +42,15 @@ func (s *Store) Unpublish(ctx context.Context, volume, target string) error {
 }
 
 // takeOff unmounts and removes the target, false when it is not ours to touch.
-func (s *Store) takeOff(volume, target string, holdsTarget bool) (bool, error) {
-	ours, err := s.isOurs(target, holdsTarget)
-	if err != nil {
-		return false, err
-	}
-	if !ours {
-		s.config.Log.Warn("a target to unpublish is not this driver's, leaving it", "volume", volume, "target", target)
-		return false, nil
-	}
-	s.step("unbind")
-	if err := s.config.Mounts.Unbind(target); err != nil {
+func (s *Store) takeOff(volume, path string, holdsTarget bool) (bool, error) {
+	taken, err := s.targets.TakeOff(path, holdsTarget)
+	switch {
+	case err != nil:
 		return false, fmt.Errorf("unpublish volume %q: %w", volume, err)
+	case !taken:
+		s.config.Log.Warn("a target to unpublish is not this driver's, leaving it", "volume", volume, "target", path)
 	}
-	return true, nil
-}
-
-// leadsNowhere is true for a path that nothing can be mounted at, because what
-// leads to it is gone or no directory.
-func leadsNowhere(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
+	return taken, nil
 }
 
 // isOrphan is true for a hold of a copy that nothing shows, when it cannot be read
@@ -79,29 +64,4 @@ func (s *Store) isOrphan(volume string) bool {
 	}
 	mounts, err := s.mountsOf(volume)
 	return err == nil && len(mounts) == 0
-}
-
-// isOurs is true for a target the kubelet hands out, one that the hold names,
-// and one that shows something of the store. Only such a target is unmounted or
-// removed, whatever the request says.
-func (s *Store) isOurs(target string, holdsTarget bool) (bool, error) {
-	if holdsTarget || s.isKubeletTarget(target) {
-		return true, nil
-	}
-	m, mounted, err := s.config.Mounts.At(target)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !mounted {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look at the target: %w", err)
-	}
-	return s.inStore(m)
-}
-
-func (s *Store) inStore(m mount.Mount) (bool, error) {
-	copies, err := s.config.Mounts.Locate(s.copies)
-	if err != nil {
-		return false, fmt.Errorf("locate the store: %w", err)
-	}
-	return m.Major == copies.Major && m.Minor == copies.Minor && isBelow(m.Path, copies.Path), nil
 }

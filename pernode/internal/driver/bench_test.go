@@ -16,6 +16,7 @@ import (
 	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/event"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/podinfo"
 	"liken.sh/pernode/internal/copies"
 	"liken.sh/pernode/internal/inspect"
 )
@@ -70,7 +71,7 @@ func benchRequest(b *testing.B, root string) *csi.NodePublishVolumeRequest {
 			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_MULTI_WRITER},
 			AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		},
-		VolumeContext: map[string]string{podNameKey: "db-0", podNamespaceKey: "default", podUIDKey: "8c1d4c2e-6e5f-4c1b-9a55-2f7a3b1c9d0e"},
+		VolumeContext: map[string]string{podinfo.KeyName: "db-0", podinfo.KeyNamespace: "default", podinfo.KeyUID: "8c1d4c2e-6e5f-4c1b-9a55-2f7a3b1c9d0e"},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"liken.sh/csicommon/event"
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/server"
+	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/usage"
 	"liken.sh/pernode/internal/copies"
 	"liken.sh/pernode/internal/inspect"
@@ -69,13 +70,13 @@ func New(config Config) *Driver { return &Driver{config: config} }
 // helps only once somebody has changed that.
 func Codes() []server.Code {
 	return []server.Code{
-		{Err: copies.ErrTarget, Code: codes.InvalidArgument},
+		{Err: target.ErrTarget, Code: codes.InvalidArgument},
 		{Err: mount.ErrPath, Code: codes.InvalidArgument},
 		{Err: copies.ErrPublishedOtherwise, Code: codes.AlreadyExists},
 		{Err: copies.ErrHeld, Code: codes.FailedPrecondition},
 		{Err: copies.ErrUndecided, Code: codes.FailedPrecondition},
 		{Err: copies.ErrNotADirectory, Code: codes.FailedPrecondition},
-		{Err: copies.ErrOccupied, Code: codes.FailedPrecondition},
+		{Err: target.ErrOccupied, Code: codes.FailedPrecondition},
 		{Err: copies.ErrStore, Code: codes.FailedPrecondition},
 		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
 		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -12,7 +11,9 @@ import (
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/podinfo"
 	"liken.sh/csicommon/server"
+	"liken.sh/csicommon/target"
 	"liken.sh/pernode/internal/copies"
 )
 
@@ -21,14 +22,6 @@ const (
 	reasonRefused = "PerNodeVolumeRefused"
 	reasonHeld    = "PerNodeVolumeHeld"
 	reasonFailed  = "PerNodeMountFailed"
-)
-
-// The keys under which the kubelet describes the pod (CSIDriver podInfoOnMount).
-const (
-	podNameKey      = "csi.storage.k8s.io/pod.name"
-	podNamespaceKey = "csi.storage.k8s.io/pod.namespace"
-	podUIDKey       = "csi.storage.k8s.io/pod.uid"
-	ephemeralKey    = "csi.storage.k8s.io/ephemeral"
 )
 
 // NodePublishVolume shows this node's copy of the volume at the target.
@@ -62,20 +55,20 @@ func readPublication(request *csi.NodePublishVolumeRequest) (copies.Publication,
 		return copies.Publication{}, err
 	}
 	options.ReadOnly = options.ReadOnly || request.GetReadonly()
-	attributes := request.GetVolumeContext()
-	if attributes[ephemeralKey] == "true" {
+	if podinfo.IsInline(request.GetVolumeContext()) {
 		// Its handle would be a new one for each pod, so nothing would outlive it.
 		return copies.Publication{}, argument("an inline volume is not served, write a PersistentVolume and a claim")
 	}
+	pod, _ := podinfo.Of(request.GetVolumeContext())
 	return copies.Publication{
 		Volume:  request.GetVolumeId(),
 		Target:  request.GetTargetPath(),
 		Options: options,
 		Hold: copies.Hold{
-			PodUID:       attributes[podUIDKey],
-			PodNamespace: attributes[podNamespaceKey],
-			PodName:      attributes[podNameKey],
-			PV:           persistentVolumeOf(request.GetTargetPath()),
+			PodUID:       pod.UID,
+			PodNamespace: pod.Namespace,
+			PodName:      pod.Name,
+			PV:           target.VolumeName(request.GetTargetPath()),
 		},
 	}, nil
 }
@@ -102,18 +95,6 @@ func readCapability(capability *csi.VolumeCapability) (mount.Options, error) {
 	return options, nil
 }
 
-// persistentVolumeOf reads the PersistentVolume's name out of the kubelet's
-// target, <...>/kubernetes.io~csi/<pv>/mount; empty for any other path.
-func persistentVolumeOf(target string) string {
-	dir := filepath.Dir(filepath.Clean(target))
-	name := filepath.Base(dir)
-	// A PersistentVolume's name has the rules of a handle; no other can be asked for.
-	if filepath.Base(filepath.Dir(dir)) != "kubernetes.io~csi" || handle.Check(name) != nil {
-		return ""
-	}
-	return name
-}
-
 // refuse tells the pod's owner why the pod does not start. A call that was only
 // too early (the volume is busy, the caller left) is not worth an Event: the
 // kubelet comes again.
@@ -123,12 +104,11 @@ func (d *Driver) refuse(ctx context.Context, request *csi.NodePublishVolumeReque
 		return
 	}
 	d.config.Refused(ctx, reason)
-	attributes := request.GetVolumeContext()
-	if attributes[podNameKey] == "" || attributes[podNamespaceKey] == "" {
+	pod, known := podinfo.Of(request.GetVolumeContext())
+	if !known {
 		return // not a kubelet: there is nobody to tell but the caller
 	}
-	d.config.Events.Post(event.Pod(attributes[podNamespaceKey], attributes[podNameKey], attributes[podUIDKey]),
-		event.Warning, reason, err.Error())
+	d.config.Events.Post(event.Pod(pod.Namespace, pod.Name, pod.UID), event.Warning, reason, err.Error())
 }
 
 func refusal(err error) string {

@@ -1,0 +1,76 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/podinfo"
+	"liken.sh/csicommon/server"
+	"liken.sh/gitvolume/internal/published"
+)
+
+// NodePublishVolume shows the volume at the target. The kubelet repeats it every minute or
+// so (CSIDriver requiresRepublish), which brings the Secret and costs nothing else.
+func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+	if request.GetReadonly() && d.config.Volumes.Republish(request.GetVolumeId(), request.GetTargetPath(), request.GetSecrets()) {
+		return &csi.NodePublishVolumeResponse{}, nil
+	}
+	publication, err := readPublication(request)
+	if err != nil {
+		d.config.Volumes.Refuse(publication, err)
+		return nil, err
+	}
+	if err := d.config.Volumes.Publish(ctx, publication); err != nil {
+		return nil, err
+	}
+	return &csi.NodePublishVolumeResponse{}, nil
+}
+
+// readPublication checks a request by itself, without asking for any state. After an error
+// the publication tells whose it was.
+func readPublication(request *csi.NodePublishVolumeRequest) (published.Publication, error) {
+	context := request.GetVolumeContext()
+	p := published.Publication{
+		Handle: request.GetVolumeId(), Target: request.GetTargetPath(),
+		Attributes: context, Secret: request.GetSecrets(),
+	}
+	p.Pod, _ = podinfo.Of(context)
+	kind, err := readKind(request.GetVolumeCapability(), podinfo.IsInline(context))
+	p.Kind = kind
+	switch {
+	case err != nil:
+		return p, err
+	case handle.Check(p.Handle) != nil:
+		return p, handle.Check(p.Handle)
+	case p.Target == "":
+		return p, argument("the target path is missing")
+	case !request.GetReadonly():
+		return p, mustBeReadOnly(kind)
+	}
+	if p.Options, err = mount.ParseOptions(request.GetVolumeCapability().GetMount().GetMountFlags()); err != nil {
+		return p, fmt.Errorf("%w: %w", server.ErrArgument, err)
+	}
+	return p, nil
+}
+
+// NodeUnpublishVolume takes the volume off the target. A handle that is unknown or could
+// never be one is no error (the kubelet must be able to get rid of a pod whatever its
+// volume was), an empty one is.
+func (d *Driver) NodeUnpublishVolume(ctx context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+	switch {
+	case request.GetVolumeId() == "":
+		return nil, argument("the volume id is missing")
+	case request.GetTargetPath() == "":
+		return nil, argument("the target path is missing")
+	}
+	if err := d.config.Volumes.Unpublish(ctx, request.GetVolumeId(), request.GetTargetPath()); err != nil {
+		return nil, err
+	}
+	return &csi.NodeUnpublishVolumeResponse{}, nil
+}
+
+func argument(wrong string) error { return fmt.Errorf("%w: %s", server.ErrArgument, wrong) }

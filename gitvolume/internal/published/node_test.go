@@ -1,0 +1,361 @@
+package published_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"liken.sh/csicommon/csitest/logtest"
+	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/event"
+	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/persistentvolume"
+	"liken.sh/csicommon/podinfo"
+	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/attributes"
+	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/gittest"
+	"liken.sh/gitvolume/internal/published"
+	"liken.sh/gitvolume/internal/readonly"
+	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
+)
+
+const driverName = "git.example"
+
+// node is a node: a store and a kubelet that stay, and the process.
+type node struct {
+	t       testing.TB
+	dir     string // The store's.
+	kubelet string
+	run     string // For sockets.
+	log     logtest.Log
+	posts   posts
+	cluster *cluster
+	rules   attributes.Rules
+	allowed credential.Allowed
+
+	store     *store.Store
+	mounts    *counted
+	fetches   *remote.Fetches
+	followers *readonly.Followers
+	volumes   *published.Volumes
+}
+
+func newNode(t testing.TB) *node {
+	t.Helper()
+	mountns.Require(t)
+	run, err := os.MkdirTemp("", "p") // Of a short path: sockets are in it.
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{
+		t: t, dir: filepath.Join(t.TempDir(), "store"), kubelet: mountns.SharedDir(t), run: run,
+		cluster: &cluster{known: map[string]persistentvolume.Volume{}, followed: map[string]int{}},
+		rules:   attributes.Rules{Local: true},
+	}
+	t.Cleanup(func() {
+		n.stop()
+		_ = os.RemoveAll(run)
+		if t.Failed() {
+			t.Log(n.log.String())
+		}
+	})
+	return n.start()
+}
+
+// start is a new process.
+func (n *node) start() *node {
+	n.t.Helper()
+	program, err := os.Executable()
+	n.must(err)
+	command, err := remote.New(remote.Settings{Executable: program, Directory: filepath.Join(n.run, "g"), Environment: os.Environ()})
+	n.must(err)
+	log := n.log.Logger()
+	until(n.t, "the store is free", func() bool {
+		n.store, err = store.Open(store.Settings{Dir: n.dir, TrashKeep: time.Hour, Log: log})
+		return err == nil
+	})
+	n.must(n.store.Recover(context.Background(), command))
+	reports, err := report.New(report.Settings{Recorder: &n.posts, Log: log, Meter: noop.Meter{}})
+	n.must(err)
+	slots := remote.NewSlots(2)
+	n.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: slots, Timeout: time.Minute})
+	hosts, err := credential.OpenKnownHosts(n.store.SSHDir())
+	n.must(err)
+	n.followers, err = readonly.New(readonly.Settings{
+		Store: n.store, Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
+		Connect: func(asked readonly.Asked) readonly.Remote {
+			a := access.New(access.Settings{
+				Command: command, Fetches: n.fetches, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
+				Permit: asked.Permit, Limits: asked.Limits, Key: []byte("key"),
+				Serving: credential.Serving{Dir: n.run, Helper: []string{program, helperWord}, Hosts: hosts},
+			})
+			a.Take(asked.Credential)
+			return readonly.Over(a)
+		},
+	})
+	n.must(err)
+	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
+	n.must(err)
+	n.mounts = &counted{System: system}
+	n.volumes = published.New(published.Settings{
+		Driver: driverName, Store: n.store, Followers: n.followers, Mounts: n.mounts, KubeletDir: n.kubelet,
+		Reports: reports, Rules: n.rules, Allowed: n.allowed, Cluster: n.cluster, Log: log,
+	})
+	n.cluster.isOf(n.volumes) // Before anything is followed.
+	n.must(n.volumes.Resume(n.t.Context()))
+	return n
+}
+
+func (n *node) stop() {
+	if n.followers == nil {
+		return
+	}
+	n.followers.Close()
+	n.fetches.Close()
+	n.must(n.store.Close())
+	n.followers = nil
+}
+
+func (n *node) restart() *node {
+	n.t.Helper()
+	n.stop()
+	return n.start()
+}
+
+func (n *node) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// pod is a pod that mounts a volume.
+type pod struct {
+	n      *node
+	target string
+	wish   published.Publication
+}
+
+// claimed is a pod with a claim of a PersistentVolume, whose name is its handle.
+func (n *node) claimed(pv, uid, url string, more ...string) *pod {
+	n.t.Helper()
+	return n.pod(attributes.KindReadOnlyClaim, pv, pv, uid, url, more...)
+}
+
+// inline is a pod with a volume of its own.
+func (n *node) inline(uid, url string, more ...string) *pod {
+	n.t.Helper()
+	return n.pod(attributes.KindInline, "csi-"+uid, "repo", uid, url, more...)
+}
+
+func (n *node) pod(kind attributes.Kind, handle, name, uid, url string, more ...string) *pod {
+	n.t.Helper()
+	given := map[string]string{"url": url}
+	for i := 0; i < len(more); i += 2 {
+		given[more[i]] = more[i+1]
+	}
+	target := filepath.Join(n.kubelet, "pods", uid, "volumes", "kubernetes.io~csi", name, "mount")
+	n.must(os.MkdirAll(filepath.Dir(target), 0o750))
+	return &pod{n: n, target: target, wish: published.Publication{
+		Handle: handle, Target: target, Kind: kind, Attributes: given,
+		Pod: podinfo.Pod{Namespace: "apps", Name: "pod-" + uid, UID: uid},
+	}}
+}
+
+func (p *pod) with(secret map[string]string) *pod {
+	p.wish.Secret = maps.Clone(secret)
+	return p
+}
+
+// publish is what the kubelet asks for, first and again.
+func (p *pod) publish() error {
+	if p.n.volumes.Republish(p.wish.Handle, p.target, p.wish.Secret) {
+		return nil
+	}
+	return p.n.volumes.Publish(p.n.t.Context(), p.wish)
+}
+
+func (p *pod) published() *pod {
+	p.n.t.Helper()
+	p.n.must(p.publish())
+	return p
+}
+
+func (p *pod) unpublish() {
+	p.n.t.Helper()
+	p.n.must(p.n.volumes.Unpublish(p.n.t.Context(), p.wish.Handle, p.target))
+}
+
+// refused expects an error, and gives its text.
+func (p *pod) refused(want error, words string) {
+	p.n.t.Helper()
+	err := p.publish()
+	if !errors.Is(err, want) || !strings.Contains(err.Error(), words) {
+		p.n.t.Errorf("publish: %v, want %v with %q", err, want, words)
+	}
+	if mounted, err := p.n.mounts.IsMount(p.target); mounted || err != nil {
+		p.n.t.Errorf("something is mounted all the same, %v", err)
+	}
+}
+
+// shows waits until the pod sees the content.
+func (p *pod) shows(path, content string) {
+	p.n.t.Helper()
+	until(p.n.t, path+" has "+content, func() bool {
+		text, err := os.ReadFile(filepath.Join(p.target, path))
+		return err == nil && string(text) == content
+	})
+}
+
+func (p *pod) faults() string {
+	var names []string
+	for _, r := range p.n.volumes.Abnormal(p.wish.Handle) {
+		names = append(names, r.Reason)
+	}
+	return strings.Join(names, " ")
+}
+
+// becomes waits until these are the faults.
+func (p *pod) becomes(faults string) {
+	p.n.t.Helper()
+	until(p.n.t, "the faults are "+faults, func() bool { return p.faults() == faults })
+}
+
+// isEmpty expects that the node has nothing left of any volume.
+func (n *node) isEmpty() {
+	n.t.Helper()
+	records, problems, err := n.store.All()
+	n.must(err)
+	keys, err := n.store.Checkouts()
+	n.must(err)
+	if len(records)+len(problems)+len(keys) > 0 {
+		n.t.Errorf("left are %d records, %d problems, %d checkouts", len(records), len(problems), len(keys))
+	}
+}
+
+// counted counts what is mounted and unmounted.
+type counted struct {
+	*mount.System
+	mu             sync.Mutex
+	binds, unbinds int
+}
+
+func (c *counted) Bind(source *os.File, target string, o mount.Options) error {
+	c.mu.Lock()
+	c.binds++
+	c.mu.Unlock()
+	return c.System.Bind(source, target, o)
+}
+
+func (c *counted) Unbind(target string) error {
+	c.mu.Lock()
+	c.unbinds++
+	c.mu.Unlock()
+	return c.System.Unbind(target)
+}
+
+// cluster is what is known of PersistentVolumes.
+type cluster struct {
+	mu       sync.Mutex
+	known    map[string]persistentvolume.Volume
+	followed map[string]int
+	changed  func(string)
+}
+
+// isOf has another process follow the PersistentVolumes, which begins with none.
+func (c *cluster) isOf(v *published.Volumes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changed = v.Changed
+	clear(c.followed)
+}
+
+func (c *cluster) Follow(pv string)   { c.count(pv, 1) }
+func (c *cluster) Unfollow(pv string) { c.count(pv, -1) }
+func (c *cluster) count(pv string, by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.followed[pv] += by; c.followed[pv] == 0 {
+		delete(c.followed, pv)
+	}
+}
+
+func (c *cluster) Get(pv string) (persistentvolume.Volume, persistentvolume.State) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, found := c.known[pv]
+	if !found {
+		return persistentvolume.Volume{}, persistentvolume.Unknown
+	}
+	return known, persistentvolume.Present
+}
+
+// tells has the API server answer about a PersistentVolume.
+func (c *cluster) tells(pv string, change func(*persistentvolume.Volume)) {
+	c.mu.Lock()
+	known, found := c.known[pv]
+	if !found {
+		known = persistentvolume.Volume{Name: pv, Driver: driverName, Handle: pv, ClaimNamespace: "apps", ClaimName: "claim-" + pv, ClaimUID: "uid-" + pv}
+	}
+	if change != nil {
+		change(&known)
+	}
+	c.known[pv] = known
+	c.mu.Unlock()
+	c.changed(pv)
+}
+
+// posts keeps Events, as "Kind/name Reason".
+type posts struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *posts) Post(about event.Object, _ event.Type, reason, message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, about.Kind+"/"+about.Name+" "+reason+": "+message)
+}
+
+// has counts the Events that begin so.
+func (p *posts) has(prefix string) (count int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, post := range p.all {
+		if strings.HasPrefix(post, prefix) {
+			count++
+		}
+	}
+	return count
+}
+
+func urlOf(b *gittest.Bare) string { return "file://" + b.Dir }
+
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not happen: %s", what)
+		}
+	}
+}
+
+// running has the volumes run until the test ends.
+func running(t testing.TB, n *node) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { n.volumes.Run(ctx); close(ended) }()
+	t.Cleanup(func() { stop(); <-ended })
+}

@@ -1,0 +1,91 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/keyedmutex"
+	"liken.sh/csicommon/podinfo"
+	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/report"
+)
+
+// lingering is how long a publish is remembered that failed. The kubelet comes again
+// within some two minutes as long as the pod is there.
+const lingering = 10 * time.Minute
+
+// waiter is a pod that a volume was not shown to yet. It is volume.mu's.
+type waiter struct {
+	pod   podinfo.Pod
+	since time.Time // Of the last attempt.
+}
+
+// Refuse tells, on the pod and its claim, why a publish failed. A call that only came too
+// early is not worth an Event: the kubelet shows its answer, and comes again.
+func (v *Volumes) Refuse(p Publication, err error) {
+	isFetch := isOfRemote(err)
+	if isEarly(err) && !isFetch {
+		return
+	}
+	if handle.Check(p.Handle) != nil {
+		v.settings.Reports.Refused(report.Subject{Kind: p.Kind, Handle: p.Handle}, report.Pod(p.Pod), err.Error())
+		return
+	}
+	vol := v.enter(p)
+	defer v.exit(vol)
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
+	switch {
+	case !isFetch:
+		v.settings.Reports.Refused(vol.subject, report.Pod(p.Pod), err.Error())
+	case vol.attachment != nil:
+		// Other pods see the volume, with which nothing is wrong.
+		v.settings.Reports.Unfetched(vol.subject, report.Pod(p.Pod), err.Error())
+	default:
+		if p.Pod != (podinfo.Pod{}) {
+			vol.report.AddPod(report.Pod(p.Pod))
+		}
+		vol.report.Raise(report.FetchFailed, err.Error())
+	}
+	// The claim of the PersistentVolume becomes known meanwhile, for the next time.
+	vol.waiting[p.Target] = waiter{pod: p.Pod, since: time.Now()}
+}
+
+// isEarly tells of the errors that say no more than that a call came too early.
+func isEarly(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, keyedmutex.ErrBusy) || errors.Is(err, ErrTooEarly) || errors.Is(err, remote.ErrInProgress)
+}
+
+// isOfRemote tells of errors that are the remote's, or of the way to it.
+func isOfRemote(err error) bool {
+	if errors.Is(err, remote.ErrInProgress) {
+		return false
+	}
+	for _, one := range []error{
+		remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication, remote.ErrIdentity,
+		remote.ErrNoRepository, remote.ErrNoRef, remote.ErrFailed,
+	} {
+		if errors.Is(err, one) {
+			return true
+		}
+	}
+	return false
+}
+
+// served ends the wait of a target. The caller holds mu.
+func (vol *volume) served(at string) { delete(vol.waiting, at) }
+
+// tired forgets the pods that were not asked for again. The caller holds mu.
+func (vol *volume) tired(now time.Time) {
+	for at, w := range vol.waiting {
+		if now.Sub(w.since) < lingering {
+			continue
+		}
+		delete(vol.waiting, at)
+		if vol.places[at] == nil {
+			vol.report.RemovePod(report.Pod(w.pod))
+		}
+	}
+}

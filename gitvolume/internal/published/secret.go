@@ -1,0 +1,69 @@
+package published
+
+import (
+	"fmt"
+	"maps"
+
+	"liken.sh/gitvolume/internal/attributes"
+	"liken.sh/gitvolume/internal/credential"
+	"liken.sh/gitvolume/internal/report"
+)
+
+// credentialFor is the credential that the volume is to be fetched with: the publish's,
+// else the stage's.
+func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) (*credential.Credential, error) {
+	given, err := v.credentialOf(p.Secret, url)
+	v.mu.RLock()
+	staged := v.staged[p.Handle]
+	v.mu.RUnlock()
+	vol.mu.Lock()
+	isFirst, info := vol.attachment == nil, vol.cluster
+	vol.mu.Unlock()
+	switch {
+	case len(p.Secret) == 0 && staged != nil:
+		return staged, nil
+	case len(p.Secret) == 0 && info.stageSecret != "" && info.publishSecret == "":
+		return nil, fmt.Errorf("%w: the credential came with the volume's stage, and the driver was restarted since; "+
+			"name the Secret in the PersistentVolume's nodePublishSecretRef too", ErrSecrets)
+	case err != nil, staged == nil, !isFirst, given.Equal(staged):
+		return given, err
+	case info.stageSecret != "" && info.stageSecret == info.publishSecret:
+		return given, nil // It was rotated in between.
+	case p.Kind == attributes.KindReadOnlyClaim && !info.isKnown && v.hasCluster():
+		return nil, fmt.Errorf("%w: whether the Secrets of stage and publish are one is not known yet", ErrTooEarly)
+	}
+	return nil, fmt.Errorf("%w: the PersistentVolume's nodeStageSecretRef and nodePublishSecretRef name Secrets that differ; name one Secret in both", ErrSecrets)
+}
+
+func (v *Volumes) hasCluster() bool {
+	_, none := v.settings.Cluster.(noCluster)
+	return !none
+}
+
+// take has a Secret count that came with a publish. None changes nothing: what came with
+// the stage, or nobody's, still counts. The caller holds vol.mu.
+func (v *Volumes) take(vol *volume, secret map[string]string) {
+	if len(secret) == 0 || maps.Equal(secret, vol.secret) {
+		return
+	}
+	vol.secret = maps.Clone(secret)
+	taken, err := v.credentialOf(secret, vol.attachment.Attributes().URL)
+	if err != nil {
+		vol.report.Raise(report.CredentialMalformed, err.Error())
+		return
+	}
+	vol.report.Clear(report.CredentialMalformed)
+	vol.attachment.TakeCredential(taken)
+}
+
+// credentialOf reads a Secret that a repository of the URL is to be shown.
+func (v *Volumes) credentialOf(secret map[string]string, url attributes.URL) (*credential.Credential, error) {
+	read := credential.Anonymous()
+	if len(secret) > 0 {
+		var err error
+		if read, err = credential.Parse(secret); err != nil {
+			return nil, err
+		}
+	}
+	return read, read.Fits(url, v.settings.Allowed)
+}

@@ -1,0 +1,76 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/target"
+	"liken.sh/csicommon/usage"
+	"liken.sh/gitvolume/internal/report"
+)
+
+// Space is what a volume's tree uses, and what the file system that it is on has, in bytes
+// and inodes. Trees that volumes share count in full for each.
+type Space struct {
+	Used                                           usage.Usage
+	Bytes, AvailableBytes, Inodes, AvailableInodes int64
+}
+
+// Space is that of the volume at a path where it is published; else the error wraps
+// ErrNotPublished. It waits for nothing but the first measurement.
+func (v *Volumes) Space(ctx context.Context, handle, at string) (Space, error) {
+	dir, err := v.dirAt(handle, at)
+	if err != nil {
+		return Space{}, err
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return Space{}, fmt.Errorf("ask the file system of volume %q for its space: %w", handle, err)
+	}
+	used, err := v.meter.Usage(ctx, dir)
+	if err != nil {
+		return Space{}, fmt.Errorf("measure volume %q: %w", handle, err)
+	}
+	return Space{
+		Used: used, Bytes: int64(stat.Blocks) * stat.Bsize, AvailableBytes: int64(stat.Bavail) * stat.Bsize,
+		Inodes: int64(stat.Files), AvailableInodes: int64(stat.Ffree),
+	}, nil
+}
+
+func (v *Volumes) dirAt(handle, at string) (string, error) {
+	path, err := target.Canonical(at)
+	// A path that can be no target is one more where the volume is not.
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, target.ErrTarget) {
+		return "", err
+	}
+	if vol := v.known(handle); vol != nil {
+		vol.mu.Lock()
+		defer vol.mu.Unlock()
+		if p := vol.at(path); p != nil && vol.attachment != nil {
+			return vol.attachment.Dir(), nil
+		}
+	}
+	return "", fmt.Errorf("volume %q at %q: %w", handle, at, ErrNotPublished)
+}
+
+// openMeasured opens a tree for who goes through it.
+func openMeasured(dir string) (*os.File, error) {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir), nil
+}
+
+// Abnormal is all that is wrong with a volume, from memory; nil for one that is not here.
+func (v *Volumes) Abnormal(handle string) []report.Reason {
+	if vol := v.known(handle); vol != nil {
+		return vol.report.Abnormal()
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package published
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/target"
+	"liken.sh/gitvolume/internal/readonly"
+	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/store"
+)
+
+// Unpublish takes a volume off a target. Everything that is gone already is success:
+// target, mount, record, tree. A target that is not this driver's is left alone. With the
+// last target of a volume, all that the node has of it goes.
+func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
+	path, err := target.Canonical(at)
+	nowhere := target.LeadsNowhere(err)
+	if nowhere {
+		path = filepath.Clean(at)
+	} else if err != nil {
+		return err
+	}
+	unlock, err := v.handles.Lock(ctx, volume)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	record, err := v.recorded(volume)
+	if err != nil {
+		return err
+	}
+	if !nowhere {
+		taken, err := v.targets.TakeOff(path, hasTarget(record, path))
+		if err != nil {
+			return fmt.Errorf("unpublish volume %q: %w", volume, err)
+		}
+		if !taken {
+			v.settings.Log.Warn("a target to unpublish is not this driver's, leaving it", "volume", volume, "target", path)
+			return nil
+		}
+	}
+	if handle.Check(volume) != nil {
+		return nil
+	}
+	return v.quit(ctx, volume, record, path)
+}
+
+// recorded is the record of a read-only volume; zero if there is none.
+func (v *Volumes) recorded(volume string) (store.Record, error) {
+	if handle.Check(volume) != nil {
+		return store.Record{}, nil
+	}
+	r, err := v.settings.Store.Load(volume)
+	switch {
+	case errors.Is(err, store.ErrNoRecord), errors.Is(err, store.ErrDamagedRecord):
+		return store.Record{}, nil
+	case err != nil:
+		return store.Record{}, err
+	case r.Kind == store.Writeable:
+		return store.Record{}, nil
+	}
+	return r, nil
+}
+
+func hasTarget(r store.Record, path string) bool {
+	for _, t := range r.Targets {
+		if t.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+// quit forgets that the volume is at the canonical path, and the volume with the last of
+// its targets. The caller has the handle.
+func (v *Volumes) quit(ctx context.Context, volume string, r store.Record, path string) error {
+	vol := v.known(volume)
+	var attachment *readonly.Attachment
+	if vol != nil {
+		attachment = vol.left(path)
+	}
+	r.Targets = withoutTarget(r.Targets, path)
+	if len(r.Targets) > 0 {
+		if attachment != nil {
+			return attachment.Save(func(kept *store.Record) { kept.Targets = withoutTarget(kept.Targets, path) })
+		}
+		return v.settings.Store.Save(r)
+	}
+	// Also of what is only on its way: nobody waits for it any more.
+	if err := v.settings.Followers.Detach(ctx, volume); err != nil {
+		return err
+	}
+	if vol != nil {
+		v.end(vol)
+	}
+	return nil
+}
+
+func (v *Volumes) known(handle string) *volume {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.volumes[handle]
+}
+
+// left forgets a place, and gives what the volume is attached by.
+func (vol *volume) left(path string) *readonly.Attachment {
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
+	if pod, was := vol.quit(path); was {
+		vol.report.RemovePod(report.Pod(pod))
+	}
+	for at, w := range vol.waiting {
+		if canonical, err := target.Canonical(at); err != nil || canonical == path {
+			delete(vol.waiting, at)
+			vol.report.RemovePod(report.Pod(w.pod))
+		}
+	}
+	return vol.attachment
+}
+
+// end forgets a volume that is detached.
+func (v *Volumes) end(vol *volume) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	vol.mu.Lock()
+	if vol.attachment != nil {
+		v.meter.Forget(vol.attachment.Dir()) // One that others show too is measured again.
+	}
+	vol.attachment, vol.secret = nil, nil
+	clear(vol.places)
+	clear(vol.waiting)
+	vol.mu.Unlock()
+	v.forget(vol)
+}
