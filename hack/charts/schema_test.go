@@ -76,7 +76,7 @@ func refusedByGitvolume() refused {
 		"a path too long for a socket":        {"kubeletDir: /" + strings.Repeat("k", 68), []string{"/kubeletDir", "maxLength"}},
 		"a number as time":                    {"scanEvery: 600", []string{"/scanEvery", "want string"}},
 		"a time without a unit":               {"fetchTimeout: '600'", []string{"/fetchTimeout", "pattern"}},
-		"no time":                             {"trashKeep: 0h0m", []string{"/trashKeep", "pattern"}},
+		"no time":                             {"trashKeep: 0h0m", []string{"/trashKeep", "not"}},
 		"no interval":                         {"demandMinInterval: 0s", []string{"/demandMinInterval", "not"}},
 		"a part of the disk in words":         {"minFree: 5 percent", []string{"/minFree", "pattern"}},
 		"a part of the disk as a number":      {"minFree: 0", []string{"/minFree", "want string"}},
