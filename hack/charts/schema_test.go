@@ -76,7 +76,7 @@ func refusedByGitvolume() refused {
 		"a path too long for a socket":        {"kubeletDir: /" + strings.Repeat("k", 68), []string{"/kubeletDir", "maxLength"}},
 		"a number as time":                    {"scanEvery: 600", []string{"/scanEvery", "want string"}},
 		"a time without a unit":               {"fetchTimeout: '600'", []string{"/fetchTimeout", "pattern"}},
-		"no time":                             {"trashKeep: 0h0m", []string{"/trashKeep", "not"}},
+		"no time":                             {"scanEvery: 0h0m", []string{"/scanEvery", "not"}},
 		"no interval":                         {"demandMinInterval: 0s", []string{"/demandMinInterval", "not"}},
 		"a part of the disk in words":         {"minFree: 5 percent", []string{"/minFree", "pattern"}},
 		"a part of the disk as a number":      {"minFree: 0", []string{"/minFree", "want string"}},
@@ -160,6 +160,7 @@ func acceptedByGitvolume() accepted {
 	return accepted{
 		"the longest kubelet path":        {"kubeletDir: /" + strings.Repeat("k", 67), nil},
 		"a composed time":                 {"trashKeep: 1h30m", []string{"--trash-keep=1h30m"}},
+		"no last push, and no trash":      {"stopPushTimeout: 0s\ntrashKeep: 0s", []string{"--stop-push-timeout=0s", "--trash-keep=0s"}},
 		"a last push just short of grace": {"stopPushTimeout: 59s999ms", []string{"--stop-push-timeout=59s999ms"}},
 		"nothing kept free":               {"minFree: '0'", []string{`"--min-free=0"`}},
 		"a quantity kept free":            {"minFree: 500Mi", []string{`"--min-free=500Mi"`}},
