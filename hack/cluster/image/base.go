@@ -23,9 +23,9 @@ const (
 func debianNames() []string { return []string{DebianName, "docker.io/library/debian:12-slim"} }
 
 // slim leaves out what the slim images leave out, also of packages that are installed
-// later.
+// later, and Perl, which /usr is otherwise merged with.
 func slim() []string {
-	var options []string
+	options := []string{"--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"}
 	for _, what := range []string{"doc/*", "groff/*", "info/*", "linda/*", "lintian/*", "locale/*", "man/*"} {
 		options = append(options, "--dpkgopt=path-exclude=/usr/share/"+what)
 	}
