@@ -46,8 +46,9 @@ demo: build ## See the drivers work, without a cluster; a minute, once they are 
 ##@ Cluster
 
 .PHONY: cluster
-cluster: bin/cluster ## Start a two-node Kubernetes on this machine (root; the first time builds it, 15 minutes).
+cluster: bin/cluster ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 20 minutes).
 	@bin/cluster up
+	@bin/cluster install
 
 .PHONY: cluster-down
 cluster-down: bin/cluster ## Stop it and delete what it kept; what was built stays.
@@ -55,7 +56,7 @@ cluster-down: bin/cluster ## Stop it and delete what it kept; what was built sta
 
 .PHONY: images
 images: bin/cluster ## Build the drivers' images, and load them into the cluster if it runs.
-	@bin/cluster images 'pernode=$(call version,pernode)'
+	@bin/cluster images 'pernode=$(call version,pernode)' 'gitvolume=$(call version,gitvolume)'
 
 # Go knows best whether anything changed.
 .PHONY: bin/cluster
