@@ -160,7 +160,7 @@ func acceptedByGitvolume() accepted {
 	return accepted{
 		"the longest kubelet path":        {"kubeletDir: /" + strings.Repeat("k", 67), nil},
 		"a composed time":                 {"trashKeep: 1h30m", []string{"--trash-keep=1h30m"}},
-		"neither a last push nor a trash":      {"stopPushTimeout: 0s\ntrashKeep: 0s", []string{"--stop-push-timeout=0s", "--trash-keep=0s"}},
+		"no last push and no trash":       {"stopPushTimeout: 0s\ntrashKeep: 0s", []string{"--stop-push-timeout=0s", "--trash-keep=0s"}},
 		"a last push just short of grace": {"stopPushTimeout: 59s999ms", []string{"--stop-push-timeout=59s999ms"}},
 		"nothing kept free":               {"minFree: '0'", []string{`"--min-free=0"`}},
 		"a quantity kept free":            {"minFree: 500Mi", []string{`"--min-free=500Mi"`}},
