@@ -69,7 +69,7 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 			return made, err
 		}
 	}
-	if !v.Arming.Policy.Metadata || v.foreign {
+	if !v.keepsRecord() {
 		return made, nil
 	}
 	if made.record, err = v.record.Apply(result.Metadata); err != nil {
@@ -80,6 +80,9 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 	}
 	return made, err
 }
+
+// keepsRecord tells whether commits take the record of modes and owners along.
+func (v *Volume) keepsRecord() bool { return v.Arming.Policy.Metadata && !v.foreign }
 
 // settle makes pending objects durable and then the position that names them the one that
 // counts.

@@ -157,7 +157,7 @@ func (v *Volume) rescan(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if v.pending > 0 {
+	if v.pending > 0 || v.unrecorded {
 		v.clock.lastWrite, v.clock.firstWrite = waiting.lastWrite, waiting.firstWrite
 		if v.clock.lastWrite.IsZero() {
 			v.clock.wrote(now)

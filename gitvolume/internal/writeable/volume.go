@@ -42,6 +42,9 @@ type Volume struct {
 	pending     int
 	pendingPath string
 	ahead       int
+	// unrecorded says that the last look found modes, owners or empty directories that the
+	// record has not.
+	unrecorded bool
 	// skips says that something may be left out.
 	skips bool
 	// sentOver is where the branch was when it was pushed to last.
