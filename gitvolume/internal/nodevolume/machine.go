@@ -48,7 +48,8 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.record.Group,
 		Ref: v.Branch, Side: side,
 		Refs: writeable.Refs{
-			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
+			Tip: own(store.AnchorTip), Next: own(store.AnchorNext),
+			Metadata: own(store.AnchorMetadata), NextMetadata: own(store.AnchorNextMetadata), Agreed: own(store.AnchorAgreed),
 			Upstream: store.RemoteRef(v.Branch), UpstreamSide: store.RemoteRef(side), UpstreamMetadata: store.RemoteRef(history.MetadataRef),
 		},
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},

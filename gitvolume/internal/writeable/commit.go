@@ -98,6 +98,23 @@ func (v *Volume) settle(p store.Position) error {
 	return v.keep(p)
 }
 
+// supersede is settle for a record that was rebuilt on the remote's. The one before is no
+// part of its history, and has to stay until the position does not name it any more.
+func (v *Volume) supersede(p store.Position) error {
+	defer v.Keeper.Native()()
+	v.step("flush the objects")
+	if err := v.Repository.Flush(); err != nil {
+		return err
+	}
+	if err := v.setRef(v.Refs.NextMetadata, p.Metadata); err != nil {
+		return fmt.Errorf("keep %s from being removed: %w", p.Metadata, err)
+	}
+	if err := v.keep(p); err != nil {
+		return err
+	}
+	return v.anchor(p)
+}
+
 // commitRecord commits a record for a branch on top of a commit of the metadata ref. One
 // that holds nothing usable is gone on with, if it is a commit, and else started anew.
 func (v *Volume) commitRecord(branch string, record metadata.Record, on object.ID) (object.ID, error) {

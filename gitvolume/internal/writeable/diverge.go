@@ -17,7 +17,7 @@ func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	if err != nil {
 		return err
 	}
-	if err := v.settle(p); err != nil {
+	if err := v.supersede(p); err != nil {
 		return err
 	}
 	v.owe()

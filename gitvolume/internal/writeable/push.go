@@ -176,7 +176,7 @@ func (v *Volume) meet(ctx context.Context, up upstream) error {
 		if err != nil {
 			return err
 		}
-		if err := v.settle(p); err != nil {
+		if err := v.supersede(p); err != nil {
 			return err
 		}
 		v.readRecord()
@@ -209,7 +209,7 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 			if err != nil {
 				return false, err
 			}
-			if err := v.settle(p); err != nil {
+			if err := v.supersede(p); err != nil {
 				return false, err
 			}
 		}

@@ -104,7 +104,8 @@ func (v *Volume) keep(p store.Position) error {
 }
 
 // anchor has the store's refs name what the position needs, so that nothing of it is ever
-// removed. They may be ahead of the position, never behind.
+// removed. They may be ahead of the position, never behind: of a record that does not go on
+// from the position's, or a commit, the Next ref has to be set first.
 func (v *Volume) anchor(p store.Position) error {
 	for _, a := range []struct {
 		name string

@@ -114,7 +114,7 @@ func (n *node) start() *writeable.Volume {
 		Root:  metadata.Seen{Kind: metadata.Directory, Mode: 0o777, Owner: uint32(os.Getuid()), Group: uint32(os.Getgid())},
 		Fresh: metadata.Plain(), Ref: ref, Side: attributes.SideBranch(ref, n.handle),
 		Refs: writeable.Refs{
-			Tip: own("tip"), Next: own("next"), Metadata: own("metadata"), Agreed: own("agreed"),
+			Tip: own("tip"), Next: own("next"), Metadata: own("metadata"), NextMetadata: own("next-metadata"), Agreed: own("agreed"),
 			Upstream: escaped(ref), UpstreamSide: escaped(attributes.SideBranch(ref, n.handle)), UpstreamMetadata: escaped(history.MetadataRef),
 		},
 		Use:        func(context.Context) (func(), error) { return func() {}, nil },
