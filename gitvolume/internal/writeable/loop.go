@@ -25,6 +25,7 @@ func (v *Volume) Watch() error {
 // returns when there is nothing left of that.
 func (v *Volume) Run() {
 	defer close(v.done)
+	v.ran = true
 	if v.watch != nil {
 		defer v.watch.Stop()
 		// What was written before, nobody announced.

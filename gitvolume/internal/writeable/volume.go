@@ -57,6 +57,8 @@ type Volume struct {
 
 	mail mailbox
 	done chan struct{}
+	// ran says that Run was called, which ends the watch.
+	ran bool
 }
 
 // New is a volume that does nothing yet.
@@ -69,6 +71,10 @@ func New(settings Settings) *Volume {
 
 // Close frees what a volume holds that does not run.
 func (v *Volume) Close() error {
+	if v.watch != nil && !v.ran {
+		v.watch.Stop()
+		v.watch = nil
+	}
 	if v.tree == nil {
 		return nil
 	}

@@ -330,6 +330,7 @@ type fakeWatch struct {
 	mu    sync.Mutex
 	state watch.State
 	found []string
+	stops int
 }
 
 func newFakeWatch() *fakeWatch { return &fakeWatch{ready: make(chan struct{}, 1)} }
@@ -346,7 +347,7 @@ func (w *fakeWatch) touch() {
 func (w *fakeWatch) C() <-chan struct{}  { return w.ready }
 func (w *fakeWatch) Take() watch.Hint    { return watch.Hint{Everything: true} }
 func (w *fakeWatch) TakeAll() watch.Hint { return watch.Hint{Everything: true} }
-func (w *fakeWatch) Stop()               {}
+func (w *fakeWatch) Stop()               { w.stops++ }
 
 func (w *fakeWatch) Found(_ watch.Hint, path string) {
 	w.mu.Lock()
