@@ -54,7 +54,7 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		},
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
 		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
-		Arming: v.arming, Position: v.record.Position, ScanEvery: v.ScanEvery, Jitter: rand.Float64,
+		Arming: v.inForce(), Position: v.record.Position, ScanEvery: v.ScanEvery, Jitter: rand.Float64,
 		Pending: v.Pending,
 		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
 		Broken: func(err error) {
@@ -66,6 +66,14 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	})
 	v.machine = m
 	return m, nil
+}
+
+// inForce is the class that a machine begins with. The caller holds stateMu.
+func (v *Volume) inForce() writeable.Arming {
+	if v.keptUnder != nil {
+		return *v.keptUnder
+	}
+	return v.arming
 }
 
 // blamed is what opening a repository failed of: the repository, unless the machine opens
