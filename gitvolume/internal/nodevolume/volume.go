@@ -70,7 +70,7 @@ type Settings struct {
 
 // Volume is a writeable volume of this node. Its methods may be called by any goroutine:
 // Keep, Publish, Resume, Linger and Stop one after the other; Arm and TakeCredential never
-// wait for those.
+// wait for those, and TakeCredential not for a disk either.
 type Volume struct {
 	Settings
 	repository store.Repository
@@ -81,11 +81,16 @@ type Volume struct {
 	// asideAt is when a repository was last set aside.
 	asideAt time.Time
 
+	// saveMu is held while the record is written, which waits for the disk.
+	saveMu sync.Mutex
 	// stateMu is held for moments.
 	stateMu sync.Mutex
 	record  store.Record
 	arming  writeable.Arming
 	machine *machine // The one to tell; nil: none.
+	// keptUnder is the class of the record while Keep commits under that, whatever counts by
+	// now; nil else.
+	keptUnder *writeable.Arming
 	// hurried is told when a repair is to be tried at once.
 	hurried chan struct{}
 }
@@ -124,19 +129,24 @@ func (v *Volume) handle() string { return v.Settings.Record.Handle }
 
 // save changes the record, durably.
 func (v *Volume) save(change func(r *store.Record)) error {
-	v.stateMu.Lock()
-	defer v.stateMu.Unlock()
-	return v.saveLocked(change)
-}
-
-func (v *Volume) saveLocked(change func(r *store.Record)) error {
-	next := v.record
+	v.saveMu.Lock()
+	defer v.saveMu.Unlock()
+	next := v.current()
 	change(&next)
 	if err := v.Store.Save(next); err != nil {
 		return err
 	}
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
 	v.record = next
 	return nil
+}
+
+// class is the class that counts, as a record keeps it.
+func (v *Volume) class() store.Class {
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	return classOf(v.arming)
 }
 
 // current is the record as it is kept.
@@ -151,13 +161,18 @@ func (v *Volume) Position() store.Position { return v.current().Position }
 
 // Arm has another class count, also after a restart.
 func (v *Volume) Arm(arming writeable.Arming) error {
+	v.arm(arming)
+	// Whichever of two is written last, it is the one that counts then.
+	return v.save(func(r *store.Record) { r.Class = v.class() })
+}
+
+func (v *Volume) arm(arming writeable.Arming) {
 	v.stateMu.Lock()
 	defer v.stateMu.Unlock()
 	v.arming = arming
 	if v.machine != nil {
 		v.machine.Arm(arming)
 	}
-	return v.saveLocked(func(r *store.Record) { r.Class = classOf(arming) })
 }
 
 // classOf is an arming as a record keeps it.
