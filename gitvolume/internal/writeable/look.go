@@ -39,7 +39,7 @@ func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 // owners and empty directories.
 func (v *Volume) changesRecord(found metadata.Delta) (bool, error) {
 	if len(found) == 0 || v.Arming.Unarmed != nil || !v.keepsRecord() {
-		return false, nil
+		return false, nil //nolint:nilerr // It is why nothing is to be committed.
 	}
 	record, err := v.record.Apply(found)
 	return err == nil && !record.Equal(v.record), err
