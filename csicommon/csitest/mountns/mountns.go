@@ -52,7 +52,7 @@ func MainInMemory(m *testing.M) {
 		os.Exit(1)
 	}
 	code := run(m, []string{"TMPDIR=" + dir, memoryVariable + "=" + dir})
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.RemoveAll(dir); err != nil { //nolint:forbidigo // What tests left there is theirs.
 		fmt.Fprintf(os.Stderr, "mountns: %v\n", err)
 		code = max(code, 1)
 	}

@@ -15,7 +15,6 @@ import (
 // facts are what the cluster says of a volume. They are volume.mu's.
 type facts struct {
 	isKnown                    bool
-	claim                      store.Object
 	stageSecret, publishSecret string // namespace/name
 	demand                     string // The annotation's value.
 	toldNoPublishSecret        bool

@@ -54,7 +54,7 @@ type node struct {
 func newNode(t testing.TB) *node {
 	t.Helper()
 	mountns.Require(t)
-	run, err := os.MkdirTemp("", "p") // Of a short path: sockets are in it.
+	run, err := os.MkdirTemp("", "p") //nolint:usetesting // Of a short path: sockets are in it.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,15 +55,10 @@ func (v *Volumes) recorded(volume string) (store.Record, error) {
 		return store.Record{}, nil
 	}
 	r, err := v.settings.Store.Load(volume)
-	switch {
-	case errors.Is(err, store.ErrNoRecord), errors.Is(err, store.ErrDamagedRecord):
-		return store.Record{}, nil
-	case err != nil:
-		return store.Record{}, err
-	case r.Kind == store.Writeable:
-		return store.Record{}, nil
+	if errors.Is(err, store.ErrNoRecord) || errors.Is(err, store.ErrDamagedRecord) || r.Kind == store.Writeable {
+		return store.Record{}, nil //nolint:nilerr // There is none of that kind.
 	}
-	return r, nil
+	return r, err
 }
 
 func hasTarget(r store.Record, path string) bool {
