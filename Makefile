@@ -46,8 +46,9 @@ demo: build ## See the drivers work, without a cluster; a minute, once they are 
 ##@ Cluster
 
 .PHONY: cluster
-cluster: bin/cluster ## Start a two-node Kubernetes on this machine (root; the first time builds it, 15 minutes).
+cluster: bin/cluster ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 20 minutes).
 	@bin/cluster up
+	@bin/cluster install
 
 .PHONY: cluster-down
 cluster-down: bin/cluster ## Stop it and delete what it kept; what was built stays.
@@ -55,7 +56,7 @@ cluster-down: bin/cluster ## Stop it and delete what it kept; what was built sta
 
 .PHONY: images
 images: bin/cluster ## Build the drivers' images, and load them into the cluster if it runs.
-	@bin/cluster images 'pernode=$(call version,pernode)'
+	@bin/cluster images 'pernode=$(call version,pernode)' 'gitvolume=$(call version,gitvolume)'
 
 # Go knows best whether anything changed.
 .PHONY: bin/cluster
@@ -96,12 +97,16 @@ helm: setup
 e2e: ## End-to-end tests on the local cluster; starts one for them when none runs (root).
 	@hack/e2e
 
-# The linter keeps its findings with their paths, but by what the files say: from a
-# cache that two checkouts share, it would report files of the other one.
+# The linter keeps what it found by what the files say, but with their paths: of one
+# cache for all checkouts it would name files of another one. So that only has to tell
+# that nothing was found, and what was is looked for again with a cache of this checkout.
+lint_cache = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/liken-lint
+lint_run = GOWORK=off hack/each "$$lint" run --allow-parallel-runners --config "$(CURDIR)/.golangci.yaml"
+
 .PHONY: lint
-lint: export GOLANGCI_LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/liken-lint$(CURDIR)
 lint: setup ## golangci-lint over every module, actionlint over the workflows.
-	@lint=$(call tool,golangci-lint) && GOWORK=off hack/each "$$lint" run --allow-parallel-runners --config "$(CURDIR)/.golangci.yaml"
+	@lint=$(call tool,golangci-lint) && \
+	{ GOLANGCI_LINT_CACHE=$(lint_cache)/any $(lint_run) >/dev/null 2>&1 || GOLANGCI_LINT_CACHE=$(lint_cache)$(CURDIR) $(lint_run); }
 	@$(call tool,actionlint) .github/workflows/*.yaml
 
 .PHONY: vet

@@ -1,8 +1,9 @@
 // Package cluster is what the end-to-end tests have of the Kubernetes they run
 // against: a client, the commands a person would type, the nodes' own insides, and
-// waiting for what takes its time.
+// waiting for what takes its time. And what the tests of every driver do: install it as
+// its page says, make pods, read Events, replace the plugin.
 //
-// It must never know a driver.
+// It must never know a driver but by what that driver's tests say of it.
 package cluster
 
 import (
@@ -30,7 +31,8 @@ type Cluster struct {
 	// root is the repository's, in which the documentation's commands are run.
 	root string
 	// path is the PATH of commands, with helm as the repository pins it.
-	path string
+	path  string
+	nodes *turns
 }
 
 // Connect reads KUBECONFIG. It puts helm into dir, which the caller deletes when
@@ -65,7 +67,7 @@ func Connect(root, dir string) (*Cluster, error) {
 	if err := linkHelm(root, dir); err != nil {
 		return nil, err
 	}
-	return &Cluster{Client: client, Nodes: nodes, root: root, path: dir + ":" + os.Getenv("PATH")}, nil
+	return &Cluster{Client: client, Nodes: nodes, root: root, path: dir + ":" + os.Getenv("PATH"), nodes: newTurns()}, nil
 }
 
 // linkHelm builds helm, unless Go has it in its cache.
@@ -133,6 +135,16 @@ func (c *Cluster) Run(t testing.TB, argv ...string) string {
 // stops at the first command that fails.
 func (c *Cluster) Shell(script string) (string, error) {
 	return c.Try(script, "bash", "-eu", "-o", "pipefail", "-s")
+}
+
+// MustShell is Shell for a block that has to succeed.
+func (c *Cluster) MustShell(t testing.TB, script string) string {
+	t.Helper()
+	text, err := c.Shell(script)
+	if err != nil {
+		t.Fatalf("%v, from\n%s", err, script)
+	}
+	return text
 }
 
 // Apply has kubectl apply manifests.

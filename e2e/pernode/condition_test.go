@@ -5,7 +5,6 @@ package pernode
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,41 +20,31 @@ func TestHealth(t *testing.T) {
 	volume := s.volume()
 	node := kube.Nodes[0]
 	s.pod("pod", node, volume)
-	s.runs("pod", soon)
+	s.Runs("pod", cluster.Soon)
 	// Out of the copies' directory, where it would be taken for another volume's.
 	place, aside := store+"/copies/"+volume, store+"/../"+volume
 	t.Cleanup(func() { kube.MustOnNode(t, node, "rm", "-rf", aside) })
 	kube.MustOnNode(t, node, "mv", place, aside)
-	restartPlugin(t, node)
+	perNode.RestartPlugin(t, node)
 	// The kubelet asks once a minute, and the driver looks every 30 s.
-	s.healthBecomes("pod", "data Degraded CopyDeleted")
+	s.HealthBecomes("pod", "data Degraded CopyDeleted")
 	kube.MustOnNode(t, node, "mv", aside, place)
-	s.healthBecomes("pod")
+	s.HealthBecomes("pod")
 	// That the copy goes with its volume is part of every test's end. This plugin has
 	// to know the volume by what the holds say: its sweeps are ten minutes apart.
-}
-
-// restartPlugin deletes the driver's pod on the node, and waits for the next. Tests
-// that run at the same time may do so too.
-func restartPlugin(t *testing.T, node string) {
-	t.Helper()
-	before := pluginRuns(t, node)
-	kube.Run(t, "kubectl", "--namespace", namespace, "delete", "pod", before.Name, "--ignore-not-found")
-	if after := pluginRuns(t, node); after.UID == before.UID {
-		t.Fatal("the driver's pod is the same")
-	}
 }
 
 // TestStats compares the kubelet's metrics with what the pod wrote. The kubelet takes
 // minutes to ask, so this begins before the tests that run alone, and goes on among
 // the parallel ones: Go runs tests in the order of their files' names.
 func TestStats(t *testing.T) {
+	kube.Disturbed(t)
 	s := newSpace(t)
 	volume := s.volume()
 	node := kube.Nodes[0]
 	s.pod("pod", node, volume)
-	s.runs("pod", soon)
-	s.exec("pod", "dd if=/dev/zero of=/data/big bs=1M count=8 2>/dev/null; touch /data/one /data/two")
+	s.Runs("pod", cluster.Soon)
+	s.Exec("pod", "dd if=/dev/zero of=/data/big bs=1M count=8 2>/dev/null; touch /data/one /data/two")
 
 	t.Parallel()
 	rows := []struct {
@@ -71,7 +60,7 @@ func TestStats(t *testing.T) {
 		series := "kubelet_volume_stats_" + row.series
 		// The kubelet asks each one to two minutes, and is given what the driver
 		// measured at most a minute before it was asked the last time.
-		cluster.Eventually(t, 2*patient, "the kubelet shows "+series, func() error {
+		cluster.Eventually(t, 2*cluster.Patient, "the kubelet shows "+series, func() error {
 			got, err := s.kubeletSeries(node, series, volume)
 			if err == nil && (got < row.least || got > row.atMost) {
 				err = fmt.Errorf("it is %g, want %g to %g", got, row.least, row.atMost)
@@ -81,32 +70,15 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// healthBecomes waits for the conditions in the pod's status.
-func (s *space) healthBecomes(pod string, want ...string) {
-	s.t.Helper()
-	cluster.Eventually(s.t, patient, fmt.Sprintf("the volume's health is %q", want), func() error {
-		got := []string{}
-		for _, health := range s.get(pod).Status.VolumeHealth {
-			for _, condition := range health.HealthConditions {
-				got = append(got, health.Name+" "+string(condition.Status)+" "+condition.Reason)
-			}
-		}
-		if slices.Equal(got, want) {
-			return nil
-		}
-		return fmt.Errorf("it is %q", got)
-	})
-}
-
 // kubeletSeries is the claim's value in the kubelet's metrics.
 func (s *space) kubeletSeries(node, series, claim string) (float64, error) {
 	text, err := kube.Client.CoreV1().RESTClient().Get().
-		Resource("nodes").Name(node).SubResource("proxy").Suffix("metrics").DoRaw(s.t.Context())
+		Resource("nodes").Name(node).SubResource("proxy").Suffix("metrics").DoRaw(s.T.Context())
 	if err != nil {
 		return 0, err
 	}
 	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, series+"{") && strings.Contains(line, strconv.Quote(s.name)) && strings.Contains(line, strconv.Quote(claim)) {
+		if strings.HasPrefix(line, series+"{") && strings.Contains(line, strconv.Quote(s.Name)) && strings.Contains(line, strconv.Quote(claim)) {
 			fields := strings.Fields(line)
 			return strconv.ParseFloat(fields[len(fields)-1], 64)
 		}

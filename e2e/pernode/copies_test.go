@@ -26,27 +26,27 @@ func TestEachNodeHasItsOwnCopy(t *testing.T) {
 		s.pod(node, node, volume)
 	}
 	for _, node := range kube.Nodes {
-		s.runs(node, soon)
-		s.exec(node, "echo "+node+" > /data/file")
+		s.Runs(node, cluster.Soon)
+		s.Exec(node, "echo "+node+" > /data/file")
 	}
 	for _, node := range kube.Nodes {
-		s.reads(node, "/data/file", node)
-		s.delete("pod", node)
+		s.Reads(node, "/data/file", node)
+		s.Delete("pod", node)
 	}
 	for _, node := range kube.Nodes {
 		copyStays(t, node, volume)
 	}
 	again := kube.Nodes[0]
 	s.pod("again", again, volume)
-	s.runs("again", soon)
-	s.reads("again", "/data/file", again)
-	s.delete("pod", "again")
+	s.Runs("again", cluster.Soon)
+	s.Reads("again", "/data/file", again)
+	s.Delete("pod", "again")
 
-	s.delete("persistentvolumeclaim", volume)
+	s.Delete("persistentvolumeclaim", volume)
 	for _, node := range kube.Nodes {
 		copyStays(t, node, volume)
 	}
-	s.delete("persistentvolume", volume)
+	s.Delete("persistentvolume", volume)
 	copiesGo(t, volume)
 }
 
@@ -59,15 +59,15 @@ func TestHeldCopyGoesAfterItsPod(t *testing.T) {
 	held, free := kube.Nodes[0], kube.Nodes[1]
 	s.pod("holder", held, volume)
 	s.pod("other", free, volume)
-	s.runs("holder", soon)
-	s.runs("other", soon)
-	s.delete("pod", "other")
+	s.Runs("holder", cluster.Soon)
+	s.Runs("other", cluster.Soon)
+	s.Delete("pod", "other")
 
-	s.delete("persistentvolumeclaim", volume, "--wait=false")
-	s.delete("persistentvolume", volume, "--wait=false")
+	s.Delete("persistentvolumeclaim", volume, "--wait=false")
+	s.Delete("persistentvolume", volume, "--wait=false")
 	copyStays(t, free, volume)
 	unprotect := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.name).Patch(t.Context(), volume, types.MergePatchType, unprotect, metav1.PatchOptions{}); err != nil {
+	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Patch(t.Context(), volume, types.MergePatchType, unprotect, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	// With its claim gone, the volume may be unprotected and gone already.
@@ -76,9 +76,9 @@ func TestHeldCopyGoesAfterItsPod(t *testing.T) {
 	}
 	copyGoes(t, free, volume)
 	copyStays(t, held, volume)
-	s.exec("holder", "echo on > /data/file")
-	s.reads("holder", "/data/file", "on")
-	s.delete("pod", "holder")
+	s.Exec("holder", "echo on > /data/file")
+	s.Reads("holder", "/data/file", "on")
+	s.Delete("pod", "holder")
 	copyGoes(t, held, volume)
 }
 
@@ -92,12 +92,12 @@ func TestForceDeletedPod(t *testing.T) {
 	s.pod("first", node, volume, func(spec *corev1.PodSpec) {
 		spec.Containers[0].Command = []string{"sh", "-c", "trap '' TERM; while :; do sleep 1; done"}
 	})
-	s.runs("first", soon)
-	s.exec("first", "echo first > /data/file")
-	s.delete("pod", "first", "--force", "--grace-period=0")
+	s.Runs("first", cluster.Soon)
+	s.Exec("first", "echo first > /data/file")
+	s.Delete("pod", "first", "--force", "--grace-period=0")
 	s.pod("second", node, volume)
-	s.runs("second", patient)
-	s.reads("second", "/data/file", "first")
+	s.Runs("second", cluster.Patient)
+	s.Reads("second", "/data/file", "first")
 	if targets := targetsOf(t, node, volume); len(targets) != 1 {
 		t.Errorf("the copy is mounted at %q", targets)
 	}
@@ -133,22 +133,22 @@ func TestDeploymentMoves(t *testing.T) {
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       podSpec(kube.Nodes[0], volume),
+				Spec:       cluster.PodSpec(kube.Nodes[0], cluster.Claim(volume)),
 			},
 		},
 	}
-	if _, err := kube.Client.AppsV1().Deployments(s.name).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
+	if _, err := kube.Client.AppsV1().Deployments(s.Name).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.movedTo(kube.Nodes[0])
-	s.exec("deployment/mover", "echo here > /data/file")
+	s.Exec("deployment/mover", "echo here > /data/file")
 	for _, step := range []struct{ node, want string }{{kube.Nodes[1], ""}, {kube.Nodes[0], "here"}} {
 		patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"nodeSelector":{%q:%q}}}}}`, corev1.LabelHostname, step.node)
-		if _, err := kube.Client.AppsV1().Deployments(s.name).Patch(t.Context(), "mover", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := kube.Client.AppsV1().Deployments(s.Name).Patch(t.Context(), "mover", types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		s.movedTo(step.node)
-		if got := s.exec("deployment/mover", "cat /data/file 2>/dev/null || true"); got != step.want {
+		if got := s.Exec("deployment/mover", "cat /data/file 2>/dev/null || true"); got != step.want {
 			t.Errorf("on %s the file has %q, want %q", step.node, got, step.want)
 		}
 	}
@@ -156,15 +156,15 @@ func TestDeploymentMoves(t *testing.T) {
 
 // movedTo waits until the only pod of the Deployment runs on the node.
 func (s *space) movedTo(node string) {
-	s.t.Helper()
-	cluster.Eventually(s.t, patient, "the pod runs on "+node, func() error {
-		pods, err := kube.Client.CoreV1().Pods(s.name).List(s.t.Context(), metav1.ListOptions{LabelSelector: "app=mover"})
+	s.T.Helper()
+	cluster.Eventually(s.T, cluster.Patient, "the pod runs on "+node, func() error {
+		pods, err := kube.Client.CoreV1().Pods(s.Name).List(s.T.Context(), metav1.ListOptions{LabelSelector: "app=mover"})
 		if err != nil {
 			return err
 		}
 		if len(pods.Items) != 1 || pods.Items[0].Spec.NodeName != node {
 			return fmt.Errorf("there are %d pods", len(pods.Items))
 		}
-		return ready(s.t.Context(), s.name, pods.Items[0].Name)
+		return kube.Ready(s.T.Context(), s.Name, pods.Items[0].Name)
 	})
 }

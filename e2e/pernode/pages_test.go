@@ -37,29 +37,30 @@ func owns(t *testing.T, blocks ...string) {
 // TestFirstVolume is the page's, with the visits it speaks of.
 func TestFirstVolume(t *testing.T) {
 	t.Parallel()
+	kube.Undisturbed(t)
 	t.Cleanup(func() { copiesGo(t, "scratch") })
-	manifests := block(t, "install.md", "The first volume", "yaml", 0)
+	manifests := perNode.Block(t, "install.md", "The first volume", "yaml", 0)
 	owns(t, manifests)
 	kube.Apply(t, manifests)
-	reportFailure(t, "default")
-	writer := &space{t: t, name: "default"}
-	writer.runs("writer", soon)
+	perNode.ReportFailure(t, "default")
+	writer := perNode.InSpace(t, "default")
+	writer.Runs("writer", cluster.Soon)
 	for visits := 1; ; visits++ {
-		cluster.Eventually(t, soon, fmt.Sprintf("%d visits are in the file", visits), func() error {
-			if got := strings.Count(shell(t, "kubectl exec writer -- cat /data/visits"), "\n"); got != visits {
+		cluster.Eventually(t, cluster.Soon, fmt.Sprintf("%d visits are in the file", visits), func() error {
+			if got := strings.Count(kube.MustShell(t, "kubectl exec writer -- cat /data/visits"), "\n"); got != visits {
 				return fmt.Errorf("%d lines", got)
 			}
 			return nil
 		})
-		node := writer.get("writer").Spec.NodeName
+		node := writer.Get("writer").Spec.NodeName
 		kube.MustOnNode(t, node, "cat", store+"/copies/scratch/visits")
 		if visits == 2 {
 			return
 		}
-		writer.delete("pod", "writer", "--grace-period=1")
+		writer.Delete("pod", "writer", "--grace-period=1")
 		again := manifests[strings.LastIndex(manifests, "---\n"):]
 		kube.Apply(t, strings.Replace(again, "spec:\n", "spec:\n  nodeName: "+node+"\n", 1))
-		writer.runs("writer", soon)
+		writer.Runs("writer", cluster.Soon)
 	}
 }
 
@@ -71,14 +72,14 @@ func TestReleasedVolumeTakesAClaimAgain(t *testing.T) {
 	volume := s.volume()
 	node := kube.Nodes[0]
 	s.pod("first", node, volume)
-	s.runs("first", soon)
-	s.exec("first", "echo kept > /data/file")
-	claim, err := kube.Client.CoreV1().PersistentVolumeClaims(s.name).Get(t.Context(), volume, metav1.GetOptions{})
+	s.Runs("first", cluster.Soon)
+	s.Exec("first", "echo kept > /data/file")
+	claim, err := kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Get(t.Context(), volume, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.delete("pod", "first")
-	s.delete("persistentvolumeclaim", volume)
+	s.Delete("pod", "first")
+	s.Delete("persistentvolumeclaim", volume)
 	phase := func(want corev1.PersistentVolumePhase) func() error {
 		return func() error {
 			got, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), volume, metav1.GetOptions{})
@@ -88,33 +89,34 @@ func TestReleasedVolumeTakesAClaimAgain(t *testing.T) {
 			return err
 		}
 	}
-	cluster.Eventually(t, soon, "the volume is released", phase(corev1.VolumeReleased))
+	cluster.Eventually(t, cluster.Soon, "the volume is released", phase(corev1.VolumeReleased))
 	copyStays(t, node, volume)
-	patch := block(t, "troubleshooting.md", "The pod is Pending, the claim unbound", "sh", 0)
-	shell(t, strings.Replace(patch, "NAME", volume, 1))
+	patch := perNode.Block(t, "troubleshooting.md", "The pod is Pending, the claim unbound", "sh", 0)
+	kube.MustShell(t, strings.Replace(patch, "NAME", volume, 1))
 	claim = &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: claim.Spec}
 	claim.Spec.VolumeName = ""
-	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.name).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
+	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	cluster.Eventually(t, soon, "the volume is bound", phase(corev1.VolumeBound))
+	cluster.Eventually(t, cluster.Soon, "the volume is bound", phase(corev1.VolumeBound))
 	s.pod("second", node, volume)
-	s.runs("second", soon)
-	s.reads("second", "/data/file", "kept")
+	s.Runs("second", cluster.Soon)
+	s.Reads("second", "/data/file", "kept")
 }
 
 // TestCache is the guide, with emptying the cache.
 func TestCache(t *testing.T) {
 	t.Parallel()
+	kube.Undisturbed(t)
 	kube.NameImage(t, pause, "registry.example.com/mirror:1")
 	t.Cleanup(func() { copiesGo(t, "mirror-cache", "mirror-cache-2") })
 	const guide = "guides/cache.md"
-	manifests, second := block(t, guide, "A cache", "yaml", 0), block(t, guide, "Emptying it", "yaml", 0)
+	manifests, second := perNode.Block(t, guide, "A cache", "yaml", 0), perNode.Block(t, guide, "Emptying it", "yaml", 0)
 	owns(t, manifests, second)
 	kube.Apply(t, manifests)
-	reportFailure(t, "mirror")
+	perNode.ReportFailure(t, "mirror")
 	rollout := "kubectl -n mirror rollout status daemonset mirror --timeout=5m"
-	shell(t, rollout)
+	kube.MustShell(t, rollout)
 	for _, node := range kube.Nodes {
 		kube.MustOnNode(t, node, "touch", store+"/copies/mirror-cache/layer")
 		optionsAre(t, node, "/copies/mirror-cache ", "noexec", "noatime", "nosuid", "nodev")
@@ -123,7 +125,7 @@ func TestCache(t *testing.T) {
 	kube.Apply(t, second)
 	changed := strings.Replace(manifests, "claimName: cache", "claimName: cache-2", 1)
 	kube.Apply(t, changed[strings.LastIndex(changed, "---\n"):])
-	shell(t, block(t, guide, "Emptying it", "sh", 0))
+	kube.MustShell(t, perNode.Block(t, guide, "Emptying it", "sh", 0))
 	copiesGo(t, "mirror-cache")
 	for _, node := range kube.Nodes {
 		if left := kube.MustOnNode(t, node, "ls", "-A", store+"/copies/mirror-cache-2"); left != "" {
@@ -136,17 +138,18 @@ func TestCache(t *testing.T) {
 // for one.
 func TestReplicatedStore(t *testing.T) {
 	t.Parallel()
+	kube.Undisturbed(t)
 	kube.NameImage(t, pause, "registry.example.com/db:1")
 	t.Cleanup(func() { copiesGo(t, "data-db-0", "data-db-1", "data-db-2", "db-everywhere") })
 	const guide = "guides/replicated-store.md"
-	replicated := block(t, guide, "A store that replicates itself", "yaml", 0)
-	everywhere := block(t, guide, "As a DaemonSet", "yaml", 0)
+	replicated := perNode.Block(t, guide, "A store that replicates itself", "yaml", 0)
+	everywhere := perNode.Block(t, guide, "As a DaemonSet", "yaml", 0)
 	// The namespace among them takes the claims that the StatefulSet makes with it.
 	owns(t, replicated, everywhere)
 	kube.Apply(t, replicated)
-	reportFailure(t, "shop")
+	perNode.ReportFailure(t, "shop")
 	replicas := int32(min(3, len(kube.Nodes)))
-	cluster.Eventually(t, patient, fmt.Sprintf("%d replicas run", replicas), func() error {
+	cluster.Eventually(t, cluster.Patient, fmt.Sprintf("%d replicas run", replicas), func() error {
 		set, err := kube.Client.AppsV1().StatefulSets("shop").Get(t.Context(), "db", metav1.GetOptions{})
 		if err == nil && set.Status.ReadyReplicas != replicas {
 			err = fmt.Errorf("%d", set.Status.ReadyReplicas)
@@ -167,7 +170,7 @@ func TestReplicatedStore(t *testing.T) {
 	}
 
 	kube.Apply(t, everywhere)
-	shell(t, "kubectl -n shop rollout status daemonset db-everywhere --timeout=5m")
+	kube.MustShell(t, "kubectl -n shop rollout status daemonset db-everywhere --timeout=5m")
 	for _, node := range kube.Nodes {
 		copyStays(t, node, "db-everywhere")
 	}

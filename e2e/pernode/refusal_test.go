@@ -3,10 +3,7 @@
 package pernode
 
 import (
-	"errors"
 	"fmt"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,38 +11,6 @@ import (
 
 	"liken.sh/e2e/cluster"
 )
-
-// counted is how kubectl describe shows an Event that was counted up.
-var counted = regexp.MustCompile(`\(x(\d+) over `)
-
-// described returns the lines that `kubectl describe pod` has of the driver's Event
-// with that reason.
-func (s *space) described(pod, reason string) []string {
-	s.t.Helper()
-	var found []string
-	for line := range strings.Lines(kube.Run(s.t, "kubectl", "--namespace", s.name, "describe", "pod", pod)) {
-		if strings.Contains(line, reason) && strings.Contains(line, driver) {
-			found = append(found, strings.TrimSpace(line))
-		}
-	}
-	return found
-}
-
-// count is how often the one line says that it happened.
-func (s *space) count(pod, reason string) (int, error) {
-	s.t.Helper()
-	lines := s.described(pod, reason)
-	if len(lines) == 0 {
-		return 0, errors.New("there is no " + reason)
-	}
-	if len(lines) > 1 {
-		s.t.Fatalf("there is more than one line:\n%s", strings.Join(lines, "\n"))
-	}
-	if match := counted.FindStringSubmatch(lines[0]); match != nil {
-		return strconv.Atoi(match[1])
-	}
-	return 1, nil
-}
 
 // TestSecondPodWaits is refused again and again with one line, also by a driver
 // that was started anew, and starts when the first pod is gone.
@@ -55,13 +20,13 @@ func TestSecondPodWaits(t *testing.T) {
 	volume := s.volume()
 	node := kube.Nodes[0]
 	s.pod("first", node, volume)
-	s.runs("first", soon)
-	s.exec("first", "echo first > /data/file")
+	s.Runs("first", cluster.Soon)
+	s.Exec("first", "echo first > /data/file")
 	s.pod("second", node, volume)
 	reaches := func(least int) {
 		t.Helper()
-		cluster.Eventually(t, patient, fmt.Sprintf("%d refusals are one line", least), func() error {
-			got, err := s.count("second", "PerNodeVolumeHeld")
+		cluster.Eventually(t, cluster.Patient, fmt.Sprintf("%d refusals are one line", least), func() error {
+			got, err := s.Count("second", "PerNodeVolumeHeld")
 			if err == nil && got < least {
 				err = fmt.Errorf("it says %d", got)
 			}
@@ -69,23 +34,23 @@ func TestSecondPodWaits(t *testing.T) {
 		})
 	}
 	reaches(4)
-	if line := s.described("second", "PerNodeVolumeHeld")[0]; !strings.Contains(line, "by pod "+s.name+"/first") {
+	if line := s.Described("pod", "second", "PerNodeVolumeHeld")[0]; !strings.Contains(line, "by pod "+s.Name+"/first") {
 		t.Errorf("the holder is not named: %s", line)
 	}
 
-	restartPlugin(t, node)
-	refused, err := s.count("second", "PerNodeVolumeHeld")
+	perNode.RestartPlugin(t, node)
+	refused, err := s.Count("second", "PerNodeVolumeHeld")
 	if err != nil {
 		t.Fatal(err)
 	}
 	reaches(refused + 1)
 
-	if err := ready(t.Context(), s.name, "second"); err == nil {
+	if err := kube.Ready(t.Context(), s.Name, "second"); err == nil {
 		t.Error("the second pod runs beside the first")
 	}
-	s.delete("pod", "first")
-	s.runs("second", patient)
-	s.reads("second", "/data/file", "first")
+	s.Delete("pod", "first")
+	s.Runs("second", cluster.Patient)
+	s.Reads("second", "/data/file", "first")
 }
 
 // TestRefusedVolumes are those that a mistake in the PersistentVolume makes
@@ -114,8 +79,8 @@ func TestRefusedVolumes(t *testing.T) {
 		s.pod(row.name, "", s.volume(row.change))
 	}
 	for _, row := range rows {
-		cluster.Eventually(t, patient, row.name+" is refused in words", func() error {
-			lines := s.described(row.name, row.reason)
+		cluster.Eventually(t, cluster.Patient, row.name+" is refused in words", func() error {
+			lines := s.Described("pod", row.name, row.reason)
 			if len(lines) == 0 || !strings.Contains(lines[0], row.want) {
 				return fmt.Errorf("got %q, want %q", lines, row.want)
 			}
@@ -131,20 +96,20 @@ func TestReadOnly(t *testing.T) {
 	node := kube.Nodes[1]
 	volume := s.volume()
 	s.pod("writer", node, volume)
-	s.runs("writer", soon)
-	s.exec("writer", "echo content > /data/file")
-	s.delete("pod", "writer")
+	s.Runs("writer", cluster.Soon)
+	s.Exec("writer", "echo content > /data/file")
+	s.Delete("pod", "writer")
 
 	s.pod("reader", node, volume, func(spec *corev1.PodSpec) {
 		spec.Volumes[0].PersistentVolumeClaim.ReadOnly = true
 		spec.Containers[0].VolumeMounts[0].ReadOnly = true
 	})
-	s.runs("reader", soon)
-	s.reads("reader", "/data/file", "content")
-	if said := s.exec("reader", "echo no > /data/file || true; grep ' /data ' /proc/self/mountinfo"); !strings.Contains(said, " ro,") {
+	s.Runs("reader", cluster.Soon)
+	s.Reads("reader", "/data/file", "content")
+	if said := s.Exec("reader", "echo no > /data/file || true; grep ' /data ' /proc/self/mountinfo"); !strings.Contains(said, " ro,") {
 		t.Errorf("the pod's mount is %q", said)
 	}
-	s.reads("reader", "/data/file", "content")
+	s.Reads("reader", "/data/file", "content")
 	optionsAre(t, node, "/copies/"+volume+" ", "ro")
 
 	option := s.volume(func(v *corev1.PersistentVolume) {
@@ -152,9 +117,9 @@ func TestReadOnly(t *testing.T) {
 		v.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany}
 	})
 	s.pod("option", node, option, func(spec *corev1.PodSpec) { spec.Containers[0].VolumeMounts[0].ReadOnly = true })
-	s.runs("option", soon)
+	s.Runs("option", cluster.Soon)
 	optionsAre(t, node, "/copies/"+option+" ", "ro")
-	if got := s.exec("option", "touch /data/file 2>/dev/null && echo written || echo refused"); got != "refused" {
+	if got := s.Exec("option", "touch /data/file 2>/dev/null && echo written || echo refused"); got != "refused" {
 		t.Errorf("a write was %s", got)
 	}
 }

@@ -23,10 +23,10 @@ type metric struct {
 
 // metrics are the series that the driver's reference lists, by name; a histogram
 // as the series it is scraped as.
-func metrics(t *testing.T) map[string]metric {
+func (c chart) metrics(t *testing.T) map[string]metric {
 	t.Helper()
 	found := make(map[string]metric)
-	page := strings.ReplaceAll(readFile(t, docs, "reference", "metrics.md"), "| |", "|  |")
+	page := strings.ReplaceAll(readFile(t, c.docs, "reference", "metrics.md"), "| |", "|  |")
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([a-z]+) \\| ([^|]*) \\| .+ \\|$").FindAllStringSubmatch(page, -1) {
 		m := metric{row[2], regexp.MustCompile("[a-z_]+").FindAllString(row[3], -1)}
 		if m.kind != "histogram" {
@@ -81,7 +81,7 @@ func checkExpression(words string, known map[string]metric) error {
 }
 
 func TestExpressionsThatAreWrong(t *testing.T) {
-	known := metrics(t)
+	known := called(t, "pernode").metrics(t)
 	for words, want := range map[string]string{
 		"increase(per_node_copies[1h]":                   "unclosed",
 		"per_node_sweep_failures > 0":                    "no metric of the driver",
@@ -102,9 +102,9 @@ func TestExpressionsThatAreWrong(t *testing.T) {
 // allAlerts renders every alert there is.
 const allAlerts = "podMonitor: {enabled: true}\nprometheusRule: {enabled: true}"
 
-func alerts(t *testing.T, values string) []monitoringv1.Rule {
+func (c chart) alerts(t *testing.T, values string) []monitoringv1.Rule {
 	t.Helper()
-	groups := only[*monitoringv1.PrometheusRule](t, objects(t, values)).Spec.Groups
+	groups := only[*monitoringv1.PrometheusRule](t, c.rendered(t, values)).Spec.Groups
 	if len(groups) != 1 {
 		t.Fatalf("there are %d groups", len(groups))
 	}
@@ -120,24 +120,28 @@ func names(rules []monitoringv1.Rule) []string {
 }
 
 func TestAlerts(t *testing.T) {
-	t.Parallel()
-	known := metrics(t)
-	known["up"] = metric{kind: "gauge"} // Prometheus's own
-	for _, rule := range alerts(t, allAlerts) {
-		if err := checkExpression(rule.Expr.String(), known); err != nil {
-			t.Errorf("%s: %s: %v", rule.Alert, rule.Expr.String(), err)
+	each(t, func(t *testing.T, c chart) {
+		known := c.metrics(t)
+		known["up"] = metric{kind: "gauge"} // Prometheus's own
+		for _, rule := range c.alerts(t, allAlerts) {
+			if err := checkExpression(rule.Expr.String(), known); err != nil {
+				t.Errorf("%s: %s: %v", rule.Alert, rule.Expr.String(), err)
+			}
+			if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" || rule.Labels["severity"] == "" {
+				t.Errorf("%s: it has the annotations %q and the labels %q", rule.Alert, rule.Annotations, rule.Labels)
+			}
 		}
-		if rule.Annotations["summary"] == "" || rule.Annotations["description"] == "" || rule.Labels["severity"] == "" {
-			t.Errorf("%s: it has the annotations %q and the labels %q", rule.Alert, rule.Annotations, rule.Labels)
-		}
-	}
+	})
 }
 
 // The list of those that can be left out is the schema's, and a person reads it
 // in the README.
 func TestEachAlertCanBeLeftOut(t *testing.T) {
-	t.Parallel()
-	all := names(alerts(t, allAlerts))
+	each(t, wantEachAlertToBeLeftOut)
+}
+
+func wantEachAlertToBeLeftOut(t *testing.T, c chart) {
+	all := names(c.alerts(t, allAlerts))
 	var known struct {
 		Properties map[string]struct {
 			Properties map[string]struct {
@@ -145,19 +149,19 @@ func TestEachAlertCanBeLeftOut(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(readFile(t, chart, "values.schema.json")), &known); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, c.dir(), "values.schema.json")), &known); err != nil {
 		t.Fatal(err)
 	}
 	if listed := known.Properties["prometheusRule"].Properties["disabled"].Items.Enum; !slices.Equal(listed, all) {
 		t.Errorf("the schema lists the alerts %q, there are %q", listed, all)
 	}
-	readme := readFile(t, chart, "README.md")
+	readme := readFile(t, c.dir(), "README.md")
 	for _, name := range all {
 		if !strings.Contains(readme, "| `"+name+"` |") {
 			t.Errorf("the README does not list %s", name)
 		}
 		values := fmt.Sprintf("podMonitor: {enabled: true}\nprometheusRule: {enabled: true, disabled: [%s]}", name)
-		if left := names(alerts(t, values)); slices.Contains(left, name) || len(left) != len(all)-1 {
+		if left := names(c.alerts(t, values)); slices.Contains(left, name) || len(left) != len(all)-1 {
 			t.Errorf("without %s there are %q", name, left)
 		}
 	}
@@ -165,27 +169,33 @@ func TestEachAlertCanBeLeftOut(t *testing.T) {
 
 // What nobody scrapes through the chart's PodMonitor has no job of that name.
 func TestThePluginsJob(t *testing.T) {
-	t.Parallel()
-	if left := names(alerts(t, "prometheusRule: {enabled: true}")); slices.Contains(left, "PerNodePluginDown") {
-		t.Errorf("without the PodMonitor there are %q", left)
-	}
-	all := objects(t, allAlerts)
-	monitor := only[*monitoringv1.PodMonitor](t, all)
-	// The operator's name for the job of a PodMonitor without a jobLabel.
-	job := fmt.Sprintf(`job="%s/%s"`, monitor.Namespace, monitor.Name)
-	down := only[*monitoringv1.PrometheusRule](t, all).Spec.Groups[0].Rules[0]
-	if monitor.Spec.JobLabel != "" || !strings.Contains(down.Expr.String(), job) {
-		t.Errorf("the alert is %s, the job %s", down.Expr.String(), job)
-	}
+	each(t, func(t *testing.T, c chart) {
+		down := func(rule monitoringv1.Rule) bool { return strings.HasSuffix(rule.Alert, "PluginDown") }
+		if without := c.alerts(t, "prometheusRule: {enabled: true}"); slices.ContainsFunc(without, down) {
+			t.Errorf("without the PodMonitor there are %q", names(without))
+		}
+		monitor := only[*monitoringv1.PodMonitor](t, c.rendered(t, allAlerts))
+		rules := c.alerts(t, allAlerts)
+		i := slices.IndexFunc(rules, down)
+		if i < 0 {
+			t.Fatalf("with the PodMonitor there are %q", names(rules))
+		}
+		// The operator's name for the job of a PodMonitor without a jobLabel.
+		job := fmt.Sprintf(`job="%s/%s"`, monitor.Namespace, monitor.Name)
+		if expression := rules[i].Expr.String(); monitor.Spec.JobLabel != "" || !strings.Contains(expression, job) {
+			t.Errorf("the alert is %s, the job %s", expression, job)
+		}
+	})
 }
 
 func TestAlertLabels(t *testing.T) {
-	t.Parallel()
-	for _, rule := range alerts(t, full(t)) {
-		if rule.Labels["severity"] != "page" || rule.Labels["team"] != "storage" {
-			t.Errorf("%s has the labels %v", rule.Alert, rule.Labels)
+	each(t, func(t *testing.T, c chart) {
+		for _, rule := range c.alerts(t, c.full(t)) {
+			if rule.Labels["severity"] != "page" || rule.Labels["team"] != "storage" {
+				t.Errorf("%s has the labels %v", rule.Alert, rule.Labels)
+			}
 		}
-	}
+	})
 }
 
 // dashboardModel is what the test needs to know of a Grafana dashboard.
@@ -198,19 +208,30 @@ type dashboardModel struct {
 }
 
 func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
-	t.Parallel()
-	config := only[*corev1.ConfigMap](t, objects(t, "dashboard: {enabled: true, labels: {grafana_dashboard: '0'}}"))
-	if config.Labels["grafana_dashboard"] != "1" {
-		t.Errorf("its labels are %v", config.Labels)
-	}
+	each(t, func(t *testing.T, c chart) {
+		config := only[*corev1.ConfigMap](t, c.rendered(t, "dashboard: {enabled: true, labels: {grafana_dashboard: '0'}}"))
+		if config.Labels["grafana_dashboard"] != "1" {
+			t.Errorf("its labels are %v", config.Labels)
+		}
+		if len(config.Data) != 1 {
+			t.Errorf("it has %d dashboards", len(config.Data))
+		}
+		for _, text := range config.Data {
+			wantDashboard(t, text, c.metrics(t))
+		}
+	})
+}
+
+// wantDashboard wants one that asks for metrics that exist.
+func wantDashboard(t *testing.T, text string, known map[string]metric) {
+	t.Helper()
 	var model dashboardModel
-	if err := yaml.Unmarshal([]byte(config.Data["per-node.json"]), &model); err != nil {
+	if err := yaml.Unmarshal([]byte(text), &model); err != nil {
 		t.Fatal(err)
 	}
 	if model.UID == "" || model.Title == "" || len(model.Panels) == 0 {
 		t.Errorf("it is %+v", model)
 	}
-	known := metrics(t)
 	for _, panel := range model.Panels {
 		if len(panel.Targets) == 0 {
 			t.Errorf("panel %q asks for nothing", panel.Title)

@@ -34,10 +34,10 @@ func flatten(prefix string, value any, whole []string, to map[string]string) {
 var wholes = []string{"resources", "nodeSelector", "updateStrategy"}
 
 // defaults are those of values.yaml, by path.
-func defaults(t *testing.T) map[string]string {
+func (c chart) defaults(t *testing.T) map[string]string {
 	t.Helper()
 	var values any
-	if err := yaml.UnmarshalStrict([]byte(readFile(t, chart, "values.yaml")), &values); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(readFile(t, c.dir(), "values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
 	found := make(map[string]string)
@@ -51,15 +51,18 @@ func defaults(t *testing.T) map[string]string {
 var rowPattern = regexp.MustCompile("(?m)^\\| `([A-Za-z.]+)` \\| `([^`]+)` \\| (.+) \\|$")
 
 func TestTheReadmeListsEveryValueWithItsDefault(t *testing.T) {
-	t.Parallel()
+	each(t, wantEveryValueInTheReadme)
+}
+
+func wantEveryValueInTheReadme(t *testing.T, c chart) {
 	documented := make(map[string]string)
-	for _, row := range rowPattern.FindAllStringSubmatch(readFile(t, chart, "README.md"), -1) {
+	for _, row := range rowPattern.FindAllStringSubmatch(readFile(t, c.dir(), "README.md"), -1) {
 		if _, twice := documented[row[1]]; twice {
 			t.Errorf("%s has two rows", row[1])
 		}
 		documented[row[1]] = row[2]
 	}
-	for path, value := range defaults(t) {
+	for path, value := range c.defaults(t) {
 		says, found := documented[path]
 		switch {
 		case !found:
@@ -86,14 +89,17 @@ func properties(prefix string, s schema, to map[string]bool) {
 }
 
 func TestTheSchemaListsEveryValue(t *testing.T) {
-	t.Parallel()
+	each(t, wantEveryValueInTheSchema)
+}
+
+func wantEveryValueInTheSchema(t *testing.T, c chart) {
 	var root schema
-	if err := json.Unmarshal([]byte(readFile(t, chart, "values.schema.json")), &root); err != nil {
+	if err := json.Unmarshal([]byte(readFile(t, c.dir(), "values.schema.json")), &root); err != nil {
 		t.Fatal(err)
 	}
 	known := make(map[string]bool)
 	properties("", root, known)
-	for path := range defaults(t) {
+	for path := range c.defaults(t) {
 		if !known[path] {
 			t.Errorf("the schema does not know %s", path)
 		}
@@ -107,15 +113,18 @@ func TestTheSchemaListsEveryValue(t *testing.T) {
 
 // A value that the full file leaves out is one that no golden file shows.
 func TestTheFullFileSetsEveryValue(t *testing.T) {
-	t.Parallel()
+	each(t, wantEveryValueInTheFullFile)
+}
+
+func wantEveryValueInTheFullFile(t *testing.T, c chart) {
 	var values any
-	if err := yaml.UnmarshalStrict([]byte(full(t)), &values); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(c.full(t)), &values); err != nil {
 		t.Fatal(err)
 	}
 	set := make(map[string]string)
 	flatten("", values, append(wholes, "affinity", "podAnnotations", "podLabels", "commonLabels", "serviceAccount.annotations",
 		"podMonitor.labels", "prometheusRule.labels", "prometheusRule.alertLabels", "dashboard.labels", "dashboard.annotations"), set)
-	for path, value := range defaults(t) {
+	for path, value := range c.defaults(t) {
 		if set[path] == "" || set[path] == value {
 			t.Errorf("%s is %s, by default %s", path, set[path], value)
 		}
@@ -123,31 +132,32 @@ func TestTheFullFileSetsEveryValue(t *testing.T) {
 }
 
 func TestArgumentsAreFlags(t *testing.T) {
-	t.Parallel()
+	each(t, wantArgumentsToBeFlags)
+}
+
+func wantArgumentsToBeFlags(t *testing.T, c chart) {
 	flags := make(map[string]bool)
-	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\|").FindAllStringSubmatch(readFile(t, docs, "reference", "flags.md"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)[^`|]*` \\|").FindAllStringSubmatch(readFile(t, c.docs, c.flags), -1) {
 		flags[row[1]] = true
 	}
 	if len(flags) == 0 {
 		t.Fatal("the flags page has no flags")
 	}
 	given := make(map[string]bool)
-	for _, values := range []string{"", full(t)} {
-		container := only[*appsv1.DaemonSet](t, objects(t, values)).Spec.Template.Spec.Containers[0]
+	for _, values := range []string{"", c.full(t)} {
 		once := make(map[string]bool)
-		for _, argument := range container.Args {
-			name, _, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
+		for _, argument := range c.arguments(t, values) {
+			name, value, _ := strings.Cut(strings.TrimPrefix(argument, "--"), "=")
 			if !strings.HasPrefix(argument, "--") || !flags[name] {
 				t.Errorf("%q is no flag of the driver", argument)
 			}
-			if once[name] {
+			if repeatable := strings.HasPrefix(name, "allow-") && value != ""; once[name] && !repeatable {
 				t.Errorf("--%s is given twice", name)
 			}
 			once[name], given[name] = true, true
 		}
 	}
-	// What a cluster has no use for, or extraArgs is for.
-	for _, name := range []string{"standalone", "version"} {
+	for _, name := range c.unset {
 		given[name] = true
 	}
 	for name := range flags {
@@ -157,19 +167,32 @@ func TestArgumentsAreFlags(t *testing.T) {
 	}
 }
 
+// arguments are the flags that the plugin is started with.
+func (c chart) arguments(t *testing.T, values string) []string {
+	t.Helper()
+	all := only[*appsv1.DaemonSet](t, c.rendered(t, values)).Spec.Template.Spec.Containers[0].Args
+	flags := all[len(c.command):]
+	if words := all[:len(c.command)]; !slices.Equal(words, c.command) {
+		t.Errorf("the plugin is started as %q, want %q", words, c.command)
+	}
+	return flags
+}
+
 // One flag must not be set by a value and by extraArgs: the later wins, and the
 // mounts follow the value.
 func TestExtraArgsRefusesEachFlagThatIsAValue(t *testing.T) {
-	t.Parallel()
-	container := only[*appsv1.DaemonSet](t, objects(t, full(t))).Spec.Template.Spec.Containers[0]
+	each(t, wantExtraArgsToRefuseThem)
+}
+
+func wantExtraArgsToRefuseThem(t *testing.T, c chart) {
 	checked := 0
-	for _, argument := range container.Args {
+	for _, argument := range c.arguments(t, c.full(t)) {
 		name, _, _ := strings.Cut(argument, "=")
 		if name == "--kubeconfig" { // the extra one
 			continue
 		}
 		checked++
-		if _, err := template(t, fmt.Sprintf("extraArgs: [%q]", argument)); err == nil {
+		if _, err := c.template(t, fmt.Sprintf("extraArgs: [%q]", argument)); err == nil {
 			t.Errorf("extraArgs takes %s, which is set already", argument)
 		}
 	}

@@ -12,16 +12,6 @@ import (
 	"testing"
 )
 
-const (
-	// chart is the per-node driver's, seen from this package, and docs its
-	// documentation.
-	chart = "../../charts/pernode"
-	docs  = "../../pernode/docs"
-	// release and namespace are what the chart is rendered for.
-	release   = "pernode"
-	namespace = "per-node"
-)
-
 // helmPath builds helm, unless Go has it in its cache, and returns its path.
 var helmPath = sync.OnceValues(func() (string, error) {
 	cmd := exec.Command("go", "tool", "-n", "helm")
@@ -58,18 +48,23 @@ func helm(t *testing.T, arguments ...string) (string, error) {
 
 // template renders the chart, notes and tests too, with the YAML text values on
 // top of its defaults.
-func template(t *testing.T, values string) (string, error) {
+func (c chart) template(t *testing.T, values string) (string, error) {
+	t.Helper()
+	return helm(t, "template", c.name, c.dir(), "--namespace", c.namespace, "--values", valuesFile(t, values))
+}
+
+func valuesFile(t *testing.T, values string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "values.yaml")
 	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return helm(t, "template", release, chart, "--namespace", namespace, "--values", file)
+	return file
 }
 
-func mustTemplate(t *testing.T, values string) string {
+func (c chart) mustTemplate(t *testing.T, values string) string {
 	t.Helper()
-	rendered, err := template(t, values)
+	rendered, err := c.template(t, values)
 	if err != nil {
 		t.Fatalf("with the values\n%s\nhelm says: %v", values, err)
 	}
@@ -86,30 +81,26 @@ func readFile(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// full is a values file that sets everything to something else than its default.
-func full(t *testing.T) string {
-	t.Helper()
-	return readFile(t, "testdata", "full.yaml")
-}
-
 func TestClusterVersions(t *testing.T) {
-	t.Parallel()
-	for version, accepted := range map[string]bool{"1.28.15": false, "1.29.0": true, "1.33.1-gke.100": true} {
-		_, err := helm(t, "template", release, chart, "--kube-version", version)
-		switch {
-		case accepted && err != nil:
-			t.Errorf("%s: %v", version, err)
-		case !accepted && (err == nil || !strings.Contains(err.Error(), ">=1.29.0-0")):
-			t.Errorf("%s: the error is %v, want the version that is needed", version, err)
+	each(t, func(t *testing.T, c chart) {
+		for version, accepted := range map[string]bool{"1.28.15": false, "1.29.0": true, "1.33.1-gke.100": true} {
+			_, err := helm(t, "template", c.name, c.dir(), "--kube-version", version)
+			switch {
+			case accepted && err != nil:
+				t.Errorf("%s: %v", version, err)
+			case !accepted && (err == nil || !strings.Contains(err.Error(), ">=1.29.0-0")):
+				t.Errorf("%s: the error is %v, want the version that is needed", version, err)
+			}
 		}
-	}
+	})
 }
 
 func TestLint(t *testing.T) {
-	t.Parallel()
-	for name, values := range map[string]string{"default": chart + "/values.yaml", "full": "testdata/full.yaml"} {
-		if said, err := helm(t, "lint", "--strict", chart, "--values", values); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, said)
+	each(t, func(t *testing.T, c chart) {
+		for name, values := range map[string]string{"default": c.dir() + "/values.yaml", "full": c.testdata("full.yaml")} {
+			if said, err := helm(t, "lint", "--strict", c.dir(), "--values", values); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, said)
+			}
 		}
-	}
+	})
 }

@@ -1,8 +1,6 @@
 package charts
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,13 +9,9 @@ import (
 )
 
 // notes are what a person reads after an installation.
-func notes(t *testing.T, values string) string {
+func (c chart) notes(t *testing.T, values string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	said, err := helm(t, "install", release, chart, "--namespace", namespace, "--dry-run=client", "--values", file)
+	said, err := helm(t, "install", c.name, c.dir(), "--namespace", c.namespace, "--dry-run=client", "--values", valuesFile(t, values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,20 +25,23 @@ func notes(t *testing.T, values string) string {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	const (
-		adopting  = "WARNING: adoptStore"
-		noImage   = "WARNING: image.registry"
-		ownDisk   = "set requireMount"
-		firstTest = "helm -n per-node test pernode"
+		adopting = "WARNING: adoptStore"
+		noImage  = "WARNING: image.registry"
+		ownDisk  = "set requireMount"
 	)
 	for name, test := range map[string]struct {
-		values      string
-		has, hasNot []string
+		chart, values string
+		has, hasNot   []string
 	}{
-		"default": {"", []string{firstTest, noImage, ownDisk, "/var/lib/liken/per-node/copies/<volume handle>"}, []string{adopting}},
-		"full": {full(t), []string{firstTest, adopting, "/mnt/fast/per-node/copies/<volume handle>",
+		"per-node": {"pernode", "", []string{"helm -n per-node test pernode", noImage, ownDisk, "/var/lib/liken/per-node/copies/<volume handle>"}, []string{adopting}},
+		"per-node, full": {"pernode", called(t, "pernode").full(t), []string{"helm -n per-node test pernode", adopting, "/mnt/fast/per-node/copies/<volume handle>",
 			"rollout status daemonset/local-volumes", "storageClassName: local"}, []string{noImage, ownDisk}},
+		"git": {"gitvolume", "", []string{"rollout status daemonset/gitvolume-node", "--set test.url=", noImage, ownDisk, "set allowURLs", "/var/lib/liken/git"},
+			[]string{"helm -n gitvolume test", adopting, "WARNING: allow"}},
+		"git, full": {"gitvolume", called(t, "gitvolume").full(t), []string{"helm -n gitvolume test gitvolume", adopting, "WARNING: allowInsecure", "WARNING: allowLocalURLs",
+			"allowURLs: git.example.com/shop/*, *.example.org", "/mnt/fast/git", "rollout status daemonset/local-git-node"}, []string{noImage, ownDisk, "set allowURLs"}},
 	} {
-		text := notes(t, test.values)
+		text := called(t, test.chart).notes(t, test.values)
 		for _, words := range test.has {
 			if !strings.Contains(text, words) {
 				t.Errorf("%s: the notes do not say %q:\n%s", name, words, text)
@@ -61,7 +58,7 @@ func TestNotes(t *testing.T) {
 // The volume in the notes is copied by a person, and has to be one of this class.
 func TestTheFirstVolumeOfTheNotes(t *testing.T) {
 	t.Parallel()
-	_, rest, _ := strings.Cut(notes(t, "storageClass: {name: local}"), "a PersistentVolume and its claim:\n\n")
+	_, rest, _ := strings.Cut(called(t, "pernode").notes(t, "storageClass: {name: local}"), "a PersistentVolume and its claim:\n\n")
 	manifests, _, _ := strings.Cut(rest, "\n\n")
 	first, second, found := strings.Cut(manifests, "\n  ---\n")
 	if !found {
@@ -80,5 +77,22 @@ func TestTheFirstVolumeOfTheNotes(t *testing.T) {
 	}
 	if reference := volume.Spec.ClaimRef; reference.Namespace != claim.Namespace || reference.Name != claim.Name {
 		t.Errorf("the volume is for %s/%s, the claim is %s/%s", reference.Namespace, reference.Name, claim.Namespace, claim.Name)
+	}
+}
+
+func TestTheFirstPodOfTheNotes(t *testing.T) {
+	t.Parallel()
+	c := called(t, "gitvolume")
+	_, rest, _ := strings.Cut(c.notes(t, ""), "read-only:\n\n")
+	manifest, _, _ := strings.Cut(rest, "\n\n")
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict([]byte(manifest), &pod); err != nil {
+		t.Fatalf("%v in\n%s", err, manifest)
+	}
+	if len(pod.Spec.Volumes) != 1 || pod.Spec.Volumes[0].CSI == nil {
+		t.Fatalf("its volumes are %+v", pod.Spec.Volumes)
+	}
+	if volume := pod.Spec.Volumes[0].CSI; volume.Driver != c.driver || volume.ReadOnly == nil || !*volume.ReadOnly || volume.VolumeAttributes["url"] == "" {
+		t.Errorf("its volume is %+v", volume)
 	}
 }

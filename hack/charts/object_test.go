@@ -34,9 +34,9 @@ func decode(rendered string) ([]metav1.Object, error) {
 	}
 }
 
-func objects(t *testing.T, values string) []metav1.Object {
+func (c chart) rendered(t *testing.T, values string) []metav1.Object {
 	t.Helper()
-	all, err := decode(mustTemplate(t, values))
+	all, err := decode(c.mustTemplate(t, values))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,36 +65,34 @@ func only[T metav1.Object](t *testing.T, all []metav1.Object) T {
 }
 
 func TestEveryObjectIsValid(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		values string
-		kinds  int
-	}{
-		"default":       {"", 8},
-		"full":          {full(t), 7},
-		"everything on": {full(t) + "\nstorageClass: {create: true}\nrbac: {create: true}\nserviceAccount: {create: true}", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			all := objects(t, test.values)
+	each(t, func(t *testing.T, c chart) {
+		for name, test := range map[string]struct {
+			values string
+			kinds  int
+		}{
+			"default":       {"", c.objects},
+			"full":          {c.full(t), c.fullObjects},
+			"everything on": {c.full(t) + "\nrbac: {create: true}\nserviceAccount: {create: true}\n" + c.others, 0},
+		} {
+			all := c.rendered(t, test.values)
 			for _, object := range all {
-				wantLabels(t, object)
+				c.wantLabels(t, object)
 			}
 			if test.kinds != 0 && len(all) != test.kinds {
-				t.Errorf("%d objects are rendered, want %d", len(all), test.kinds)
+				t.Errorf("%s: %d objects are rendered, want %d", name, len(all), test.kinds)
 			}
-		})
-	}
+		}
+	})
 }
 
 // wantLabels checks the labels by which a person finds what belongs to a release.
-func wantLabels(t *testing.T, object metav1.Object) {
+func (c chart) wantLabels(t *testing.T, object metav1.Object) {
 	t.Helper()
 	labels := object.GetLabels()
 	if labels["app.kubernetes.io/managed-by"] != "Helm" || labels["app.kubernetes.io/name"] == "" {
 		t.Errorf("%T %s has the labels %v", object, object.GetName(), labels)
 	}
-	if _, isPod := object.(*corev1.Pod); !isPod && labels["app.kubernetes.io/instance"] != release {
+	if _, isPod := object.(*corev1.Pod); !isPod && labels["app.kubernetes.io/instance"] != c.name {
 		t.Errorf("%T %s has the labels %v", object, object.GetName(), labels)
 	}
 }

@@ -3,6 +3,7 @@ package charts
 import (
 	"reflect"
 	"regexp"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -11,10 +12,10 @@ import (
 
 // roleInDocs is the ClusterRole of the manifests that are written by hand. A test
 // of the driver compares it with what the plugin asks the API server.
-func roleInDocs(t *testing.T) rbacv1.ClusterRole {
+func (c chart) roleInDocs(t *testing.T) rbacv1.ClusterRole {
 	t.Helper()
 	manifest := regexp.MustCompile("(?ms)^apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n.*?^(?:---|```)$").
-		FindString(readFile(t, docs, "install.md"))
+		FindString(readFile(t, c.docs, "install.md"))
 	manifest = regexp.MustCompile("(?m)^(---|```)$").ReplaceAllString(manifest, "")
 	var role rbacv1.ClusterRole
 	if err := yaml.UnmarshalStrict([]byte(manifest), &role); err != nil {
@@ -27,34 +28,36 @@ func roleInDocs(t *testing.T) rbacv1.ClusterRole {
 }
 
 func TestTheRoleIsWhatThePluginCalls(t *testing.T) {
-	t.Parallel()
-	all := objects(t, "")
-	role := only[*rbacv1.ClusterRole](t, all)
-	if want := roleInDocs(t); !reflect.DeepEqual(role.Rules, want.Rules) {
-		t.Errorf("the chart grants\n%+v\nthe driver's documentation\n%+v", role.Rules, want.Rules)
-	}
-	if role.AggregationRule != nil {
-		t.Error("the role takes in others")
-	}
-	binding := only[*rbacv1.ClusterRoleBinding](t, all)
-	if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 || binding.Subjects[0].Namespace != namespace {
-		t.Errorf("the binding is %+v", binding)
-	}
+	each(t, func(t *testing.T, c chart) {
+		all := c.rendered(t, "")
+		role := only[*rbacv1.ClusterRole](t, all)
+		if want := c.roleInDocs(t); !reflect.DeepEqual(role.Rules, want.Rules) {
+			t.Errorf("the chart grants\n%+v\nthe driver's documentation\n%+v", role.Rules, want.Rules)
+		}
+		if role.AggregationRule != nil {
+			t.Error("the role takes in others")
+		}
+		binding := only[*rbacv1.ClusterRoleBinding](t, all)
+		if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 || binding.Subjects[0].Namespace != c.namespace {
+			t.Errorf("the binding is %+v", binding)
+		}
+	})
 }
 
 // With a service account of the user's own, it is that which may do it.
 func TestTheBindingFollowsTheServiceAccount(t *testing.T) {
-	t.Parallel()
-	for values, want := range map[string]string{
-		"":                            "pernode",
-		"serviceAccount: {name: own}": "own",
-		"serviceAccount: {create: false, name: own}": "own",
-		"serviceAccount: {create: false}":            "default",
-		"fullnameOverride: local":                    "local",
-	} {
-		all := objects(t, values)
-		if got := only[*rbacv1.ClusterRoleBinding](t, all).Subjects[0].Name; got != want {
-			t.Errorf("with %q it is bound to %q, want %q", values, got, want)
+	each(t, func(t *testing.T, c chart) {
+		for values, want := range map[string]string{
+			"":                            c.plugin,
+			"serviceAccount: {name: own}": "own",
+			"serviceAccount: {create: false, name: own}": "own",
+			"serviceAccount: {create: false}":            "default",
+			"fullnameOverride: local":                    strings.Replace(c.plugin, c.name, "local", 1),
+		} {
+			all := c.rendered(t, values)
+			if got := only[*rbacv1.ClusterRoleBinding](t, all).Subjects[0].Name; got != want {
+				t.Errorf("with %q it is bound to %q, want %q", values, got, want)
+			}
 		}
-	}
+	})
 }

@@ -28,6 +28,15 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestInstalledHowever(t *testing.T) {
+	there := []string{"csidriver.storage.k8s.io/git.liken.sh", "csidriver.storage.k8s.io/per-node.liken.sh.example"}
+	for name, want := range map[string]bool{"git.liken.sh": true, "per-node.liken.sh": false} {
+		if got := (driver{csi: name}).isAmong(there); got != want {
+			t.Errorf("%s is among %q: %t", name, there, got)
+		}
+	}
+}
+
 func testCluster(t *testing.T) layout.Cluster {
 	t.Helper()
 	cluster, err := layout.New(t.TempDir(), t.TempDir(), "10.213.0.0/16")

@@ -53,6 +53,11 @@ func commands() []command {
 			run:   (*program).images,
 		},
 		{
+			name: "install", about: "install the drivers that are not, by their charts",
+			lock: (*program).lockImages,
+			run:  func(p *program, _ []string) error { return p.install() },
+		},
+		{
 			name: "stop", arguments: "NODE", least: 1, most: 1,
 			about: "switch a node off, as if its power went",
 			lock:  (*program).lockCluster,

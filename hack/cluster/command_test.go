@@ -9,10 +9,11 @@ func TestParse(t *testing.T) {
 	rows := []struct{ line, want string }{
 		{"up", ""},
 		{"images", ""},
+		{"install", ""},
 		{"images pernode=v1 other", ""},
 		{"stop node-1", ""},
 		{"exec node-1 -- sh -c true", ""},
-		{"bogus", `there is no command "bogus": want one of up, build, down, status, env, images, stop, start, exec`},
+		{"bogus", `there is no command "bogus": want one of up, build, down, status, env, images, install, stop, start, exec`},
 		{"Up", `there is no command "Up"`},
 		{"up now", `"cluster up now" does not fit: want "cluster up"`},
 		{"stop", `"cluster stop" does not fit: want "cluster stop NODE"`},

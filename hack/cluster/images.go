@@ -80,13 +80,21 @@ func loadArchive(node *machine.Machine, archive string) error {
 	return nil
 }
 
-// driver is an image that is built from a Dockerfile of the repository.
-type driver struct{ name, dockerfile, image, version string }
+// driver is one of the repository's: its image is built from a Dockerfile, and its chart
+// has its name.
+type driver struct{ name, dockerfile, image, version, csi, namespace string }
 
-// drivers are called what the documentation's manifests call them.
+// drivers are called what the documentation's manifests and commands call them.
 func drivers() []driver {
 	return []driver{
-		{name: "pernode", dockerfile: "pernode/Dockerfile", image: "registry.example.com/pernode:devel", version: "devel"},
+		{
+			name: "pernode", dockerfile: "pernode/Dockerfile", image: "registry.example.com/pernode:devel", version: "devel",
+			csi: "per-node.liken.sh", namespace: "per-node",
+		},
+		{
+			name: "gitvolume", dockerfile: "gitvolume/Dockerfile", image: "registry.example.com/gitvolume:devel", version: "devel",
+			csi: "git.liken.sh", namespace: "gitvolume",
+		},
 	}
 }
 
@@ -157,15 +165,19 @@ func (p *program) images(names []string) error {
 	return nil
 }
 
-// buildDrivers returns the archives that nodes need: the drivers, and the Debian
-// that the documentation's pods run.
+// buildDrivers returns the archives that nodes need: the drivers, the Debian that the
+// documentation's pods run, and a git server.
 func (p *program) buildDrivers(wanted []driver, work string) ([]string, error) {
 	stock := image.Stock{Archives: p.cluster.Images(), Work: work, Say: say}
 	debian, err := stock.Debian()
 	if err != nil {
 		return nil, err
 	}
-	archives := []string{debian}
+	gitServer, err := stock.GitServer()
+	if err != nil {
+		return nil, err
+	}
+	archives := []string{debian, gitServer}
 	// Not among the nodes' images: only builds start from it.
 	bases := image.Stock{Archives: p.bases(), Work: work, Say: say}
 	toolchain, err := goEnv("GOROOT", "GOVERSION", "GOPROXY")
@@ -177,8 +189,10 @@ func (p *program) buildDrivers(wanted []driver, work string) ([]string, error) {
 		return nil, err
 	}
 	builder := image.Builder{Storage: filepath.Join(p.cluster.Cache, "buildah"), Work: work}
-	if err := builder.Base(golang, image.GolangName); err != nil {
-		return nil, err
+	for name, archive := range map[string]string{image.GolangName: golang, image.DebianName: debian} {
+		if err := builder.Base(archive, name); err != nil {
+			return nil, err
+		}
 	}
 	for _, d := range wanted {
 		say("building " + d.image)

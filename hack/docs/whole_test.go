@@ -125,6 +125,8 @@ func podOf(o metav1.Object) *corev1.PodTemplateSpec {
 		return &corev1.PodTemplateSpec{ObjectMeta: o.ObjectMeta, Spec: o.Spec}
 	case *appsv1.DaemonSet:
 		return &o.Spec.Template
+	case *appsv1.Deployment:
+		return &o.Spec.Template
 	case *appsv1.StatefulSet:
 		return &o.Spec.Template
 	}
@@ -138,6 +140,8 @@ func selectorOf(o metav1.Object) map[string]string {
 	case *policyv1.PodDisruptionBudget:
 		return o.Spec.Selector.MatchLabels
 	case *appsv1.DaemonSet:
+		return o.Spec.Selector.MatchLabels
+	case *appsv1.Deployment:
 		return o.Spec.Selector.MatchLabels
 	case *appsv1.StatefulSet:
 		return o.Spec.Selector.MatchLabels

@@ -46,12 +46,16 @@ func empty(kind metav1.TypeMeta) metav1.Object {
 		return &corev1.PersistentVolumeClaim{}
 	case "v1 Pod":
 		return &corev1.Pod{}
+	case "v1 Secret":
+		return &corev1.Secret{}
 	case "v1 Service":
 		return &corev1.Service{}
 	case "v1 ServiceAccount":
 		return &corev1.ServiceAccount{}
 	case "apps/v1 DaemonSet":
 		return &appsv1.DaemonSet{}
+	case "apps/v1 Deployment":
+		return &appsv1.Deployment{}
 	case "apps/v1 StatefulSet":
 		return &appsv1.StatefulSet{}
 	case "monitoring.coreos.com/v1 PodMonitor":

@@ -26,6 +26,8 @@ const (
 	stateVariable  = "LIKEN_TEST_MOUNT_NAMESPACE"
 	reasonVariable = "LIKEN_TEST_NO_MOUNT_NAMESPACE"
 	entered        = "entered"
+	// memoryVariable is where a file system in memory is to be.
+	memoryVariable = "LIKEN_TEST_IN_MEMORY"
 )
 
 // Main stands in for m.Run in a package's TestMain and does not return. It runs
@@ -35,19 +37,55 @@ func Main(m *testing.M) { os.Exit(Run(m)) }
 
 // Run is Main for a package that has something to put away afterwards: it returns the exit
 // code, in the process that was started and in its child.
-func Run(m *testing.M) int {
+func Run(m *testing.M) int { return run(m, nil) }
+
+// MainInMemory is Main with the temporary directories of all tests in memory: for a
+// package whose tests make a great deal durable, and of which none is about a disk. Where
+// no namespace can be had they are where they always are.
+func MainInMemory(m *testing.M) {
 	if os.Getenv(stateVariable) == entered {
-		if err := isolate(); err != nil {
+		os.Exit(run(m, nil))
+	}
+	dir, err := os.MkdirTemp("", "m")
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mountns: %v\n", err)
+		os.Exit(1)
+	}
+	code := run(m, []string{"TMPDIR=" + dir, memoryVariable + "=" + dir})
+	if err := os.RemoveAll(dir); err != nil { //nolint:forbidigo // What tests left there is theirs.
+		fmt.Fprintf(os.Stderr, "mountns: %v\n", err)
+		code = max(code, 1)
+	}
+	os.Exit(code)
+}
+
+// run runs the tests with more in the environment of those in a namespace.
+func run(m *testing.M, more []string) int {
+	if os.Getenv(stateVariable) == entered {
+		if err := errors.Join(isolate(), inMemory()); err != nil {
 			unavailable(err)
 		}
 		return m.Run()
 	}
-	code, err := runInNamespace()
+	code, err := runInNamespace(more)
 	if err == nil {
 		return code
 	}
 	unavailable(err)
 	return m.Run()
+}
+
+// inMemory mounts what MainInMemory asks for. A process that is started from here later is
+// not to do it again.
+func inMemory() error {
+	dir := os.Getenv(memoryVariable)
+	if dir == "" {
+		return nil
+	}
+	if err := unix.Mount("none", dir, "tmpfs", 0, "mode=700"); err != nil {
+		return fmt.Errorf("mount a file system in memory: %w", err)
+	}
+	return os.Unsetenv(memoryVariable)
 }
 
 // Require skips the test, with the reason, when Main could not make a namespace.
@@ -82,14 +120,14 @@ func unavailable(reason error) {
 
 // runInNamespace runs this binary again in the first kind of namespace that can
 // be had. The error says why none could; then nothing ran.
-func runInNamespace() (int, error) {
+func runInNamespace(more []string) (int, error) {
 	// Pdeathsig follows the thread that started the child, not the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	var reasons []error
 	for _, attributes := range namespaces() {
-		child, err := start(attributes)
+		child, err := start(attributes, more)
 		if err != nil {
 			reasons = append(reasons, err)
 			continue
@@ -114,10 +152,10 @@ func namespaces() []*syscall.SysProcAttr {
 	return []*syscall.SysProcAttr{{Cloneflags: unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}, ofUser}
 }
 
-func start(attributes *syscall.SysProcAttr) (*exec.Cmd, error) {
+func start(attributes *syscall.SysProcAttr, more []string) (*exec.Cmd, error) {
 	child := exec.Command("/proc/self/exe", os.Args[1:]...)
 	child.Args[0] = os.Args[0]
-	child.Env = append(os.Environ(), stateVariable+"="+entered)
+	child.Env = append(append(os.Environ(), stateVariable+"="+entered), more...)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, os.Stderr
 	child.SysProcAttr = attributes
 	if err := child.Start(); err != nil {

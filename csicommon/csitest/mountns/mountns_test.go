@@ -26,6 +26,8 @@ const (
 func TestMain(m *testing.M) {
 	inner := os.Getenv(stateVariable) != ""
 	switch end := os.Getenv(endVariable); {
+	case end == "in memory":
+		mountns.MainInMemory(m)
 	case end == "code" && inner:
 		os.Exit(7)
 	case end == "signal" && inner:
@@ -113,6 +115,28 @@ func TestSharedDirIsGoneWithItsMounts(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Fatalf("%s is still there after its test: %v", dir, err)
+	}
+}
+
+func TestTemporaryDirectoriesInMemory(t *testing.T) {
+	mountns.Require(t)
+	if os.Getenv(endVariable) != "" {
+		var stat unix.Statfs_t
+		if err := unix.Statfs(t.TempDir(), &stat); err != nil || stat.Type != unix.TMPFS_MAGIC {
+			t.Fatalf("the temporary directory is on a file system of kind %x: %v", stat.Type, err)
+		}
+		if os.Getenv("LIKEN_TEST_IN_MEMORY") != "" {
+			t.Fatal("a process of the tests would hide the directory")
+		}
+		return
+	}
+	cmd, place := outside("in memory", "-test.run", "^TestTemporaryDirectoriesInMemory$"), t.TempDir()
+	cmd.Env = append(cmd.Env, "TMPDIR="+place)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v; output:\n%s", err, output)
+	}
+	if left, err := os.ReadDir(place); err != nil || len(left) != 0 {
+		t.Fatalf("%v is left: %v", left, err)
 	}
 }
 

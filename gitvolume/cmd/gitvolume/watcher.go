@@ -146,7 +146,7 @@ func (w *watcher) openStore() (err error) {
 	}
 	switch cluster, err := w.store.Cluster(); {
 	case err != nil, cluster == watchCluster:
-		return nil // A watch removes nothing for a cluster's sake, and asks none.
+		return nil //nolint:nilerr // A watch removes nothing for a cluster's sake, and asks none.
 	case cluster != "":
 		return fmt.Errorf("--store %q is that of a node of a Kubernetes cluster: give it one of its own", w.options.store)
 	}

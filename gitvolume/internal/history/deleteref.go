@@ -69,7 +69,9 @@ func lockRef(path string) (unlock func() error, err error) {
 	path += ".lock"
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	switch {
-	case errors.Is(err, fs.ErrExist):
+	case errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrNotExist):
+		// Or a git that packs refs has just removed the directory, which was empty: it is to
+		// be made again.
 		return nil, fmt.Errorf("%w: %w", ErrRefLocked, err)
 	case err != nil:
 		return nil, fmt.Errorf("lock the ref: %w", err)

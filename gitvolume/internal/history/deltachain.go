@@ -23,6 +23,9 @@ import (
 const (
 	maxBase  = 64 << 20
 	maxChain = 4096 // Deltas of deltas; git itself makes at most 4,095.
+	// mostOpen is how many packs are kept open, as long as there are others to read from.
+	// libgit2 keeps all that it has read from open, and a process may have few descriptors.
+	mostOpen = 8
 	// cachedChains bounds the entries that are remembered of one pack.
 	cachedChains = 1 << 16
 )
@@ -37,8 +40,8 @@ const (
 var errChain = errors.New("it is a delta of too many others")
 
 // chains tells where in the packs an object is, and what reading it would take. It keeps
-// the packs' indexes mapped and the packs it has read from open, until they are deleted
-// or it is closed: to open them for each object would take most of the time of a rebase.
+// the packs' indexes mapped and some of the packs it has read from open, until they are
+// deleted or it is closed: to open them for each object would take most of the time of a rebase.
 type chains struct {
 	dir   string // Of packs.
 	packs map[string]*packChains
@@ -67,6 +70,9 @@ func (c *chains) takes(id object.ID, limit uint64) (size uint64, packed bool, er
 		offset, ok := pack.ids.offset(id)
 		if !ok {
 			continue
+		}
+		if _, known := pack.largest[offset]; !known {
+			c.makeRoom(pack)
 		}
 		// A pack that cannot be read is not the one that libgit2 reads from.
 		most, err := pack.chain(offset)
@@ -117,6 +123,22 @@ func (c *chains) update() error {
 	return c.changed()
 }
 
+// makeRoom closes packs, if too many are open for another one.
+func (c *chains) makeRoom(pack *packChains) {
+	open := 0
+	for _, other := range c.packs {
+		if other.file != nil {
+			open++
+		}
+	}
+	if pack.file != nil || open < mostOpen {
+		return
+	}
+	for _, other := range c.packs {
+		other.closeFile()
+	}
+}
+
 // close lets go of all packs; they are taken up again when they are asked for.
 func (c *chains) close() {
 	for _, pack := range c.packs {
@@ -127,8 +149,13 @@ func (c *chains) close() {
 
 func (p *packChains) close() {
 	p.ids.close()
+	p.closeFile()
+}
+
+func (p *packChains) closeFile() {
 	if p.file != nil {
 		_ = p.file.Close() // It was only read.
+		p.file = nil
 	}
 }
 

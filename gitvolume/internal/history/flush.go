@@ -17,9 +17,10 @@ import (
 // asked to: it bounds the memory of a large batch.
 const flushAt = 16 << 20
 
-// reopenAfter is after how many packs the repository is opened again: libgit2 keeps
-// each pack it has read open, also those that a repack has deleted since.
-const reopenAfter = 64
+// reopenAfter is after how many packs the repository is opened again: each pack that was
+// read is kept open, by libgit2 and for its deltas, also one that a repack has deleted
+// since. A node has many volumes, and a process that may open few files has to do.
+const reopenAfter = 16
 
 // Flush makes all pending objects durable, as one pack: when it returns, the pack, its
 // index and their directory are synced. Objects that could not be written, as on a full

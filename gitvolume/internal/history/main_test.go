@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "40"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	mountns.MainInMemory(m)
 }
 
 // What a child tells of a commit: that it is about to be made durable and named by the

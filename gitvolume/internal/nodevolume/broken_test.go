@@ -59,6 +59,7 @@ func (p *process) repositories() []string {
 func TestRepositoryBreaks(t *testing.T) {
 	for name, damage := range breakages() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			upstream := gittest.NewBare(t)
 			put(t, upstream, "main", files{"a": "1", "d/b": "1"})
 			p := newProcess(t, newDir(t))
@@ -98,6 +99,7 @@ func TestRepositoryBreaks(t *testing.T) {
 // Of two volumes of one repository one finds it broken; both go on with the new one, and
 // neither sets that aside.
 func TestSharedRepositoryBreaks(t *testing.T) {
+	t.Parallel()
 	upstream := gittest.NewBare(t)
 	put(t, upstream, "main", files{"a": "1"})
 	put(t, upstream, "other", files{"a": "1"})
@@ -135,6 +137,7 @@ func TestSharedRepositoryBreaks(t *testing.T) {
 func TestRepositoryBrokenAtStart(t *testing.T) {
 	for name, damage := range breakages() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			upstream := gittest.NewBare(t)
 			put(t, upstream, "main", files{"a": "1"})
 			dir := newDir(t)

@@ -18,6 +18,7 @@ import (
 // on by itself when there is room.
 func TestFullDisk(t *testing.T) {
 	mountns.Require(t)
+	t.Parallel()
 	upstream := gittest.NewBare(t)
 	put(t, upstream, "main", files{"a": "1", "up": "1"})
 	dir := newDir(t)

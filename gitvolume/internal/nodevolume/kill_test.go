@@ -151,6 +151,7 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 // The driver is killed at any instant while the application and others write. Nothing
 // that was written is lost, nothing is committed twice, and no repository is harmed.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	seed := uint64(number(t, killsSeed, time.Now().UnixNano()))
 	t.Logf("%s=%d has these kills again", killsSeed, seed)
 	random := rand.New(rand.NewPCG(seed, 0))

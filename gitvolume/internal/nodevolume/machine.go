@@ -48,12 +48,13 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		Owner: v.Owner, Dir: v.Dir, Root: v.Root, ForeignRoot: v.ForeignRoot, Fresh: v.Fresh, Group: v.record.Group,
 		Ref: v.Branch, Side: side,
 		Refs: writeable.Refs{
-			Tip: own(store.AnchorTip), Next: own(store.AnchorNext), Metadata: own(store.AnchorMetadata), Agreed: own(store.AnchorAgreed),
+			Tip: own(store.AnchorTip), Next: own(store.AnchorNext),
+			Metadata: own(store.AnchorMetadata), NextMetadata: own(store.AnchorNextMetadata), Agreed: own(store.AnchorAgreed),
 			Upstream: store.RemoteRef(v.Branch), UpstreamSide: store.RemoteRef(side), UpstreamMetadata: store.RemoteRef(history.MetadataRef),
 		},
 		Repository: m.open, Merger: v.Merges(v.repository.Dir()), Remote: v.Access, Watches: watches{v.Watches},
 		Keeper: keeper{v}, Report: v.Report, Durations: v.Reports, Log: v.Log,
-		Arming: v.arming, Position: v.record.Position, ScanEvery: v.ScanEvery, Jitter: rand.Float64,
+		Arming: v.inForce(), Position: v.record.Position, ScanEvery: v.ScanEvery, Jitter: rand.Float64,
 		Pending: v.Pending,
 		Use:     func(ctx context.Context) (func(), error) { return v.use(ctx, m.instance) },
 		Broken: func(err error) {
@@ -65,6 +66,14 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 	})
 	v.machine = m
 	return m, nil
+}
+
+// inForce is the class that a machine begins with. The caller holds stateMu.
+func (v *Volume) inForce() writeable.Arming {
+	if v.keptUnder != nil {
+		return *v.keptUnder
+	}
+	return v.arming
 }
 
 // blamed is what opening a repository failed of: the repository, unless the machine opens

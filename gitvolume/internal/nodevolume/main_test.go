@@ -1,6 +1,7 @@
 package nodevolume_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -18,5 +19,10 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	mountns.Main(m)
+	// They wait for delays and for children more than they work; -parallel asks for another
+	// number.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	mountns.MainInMemory(m)
 }

@@ -37,6 +37,9 @@ import (
 // quiesce is shorter than any class allows, so that a test need not wait.
 const quiesce = 100 * time.Millisecond
 
+// patience is how long a test waits for what has to come, on a machine that is busy.
+const patience = time.Minute
+
 type files = map[string]string
 
 // process is a driver on a node: all that ends with it. The store outlives it.
@@ -103,6 +106,7 @@ type wish struct {
 	handle, url, ref string
 	arming           writeable.Arming
 	anonymous        bool
+	secret           map[string]string // nil: there is none.
 	began            time.Time
 	volatile         string
 }
@@ -145,6 +149,13 @@ func (p *process) tryVolume(w wish) (*volume, error) {
 	})
 	if w.anonymous {
 		v.access.Take(credential.Anonymous())
+	}
+	if w.secret != nil {
+		given, err := credential.Parse(w.secret)
+		if err != nil {
+			return nil, err
+		}
+		v.access.Take(given)
 	}
 	v.report = p.reports.Volume(report.Subject{Kind: attributes.KindWriteable, Handle: w.handle, Volume: "pv-" + w.handle})
 	v.Volume, err = nodevolume.New(nodevolume.Settings{
@@ -235,7 +246,7 @@ func treeOf(t testing.TB, dir string) files {
 func arrives(t testing.TB, upstream *gittest.Bare, branch string, want files) {
 	t.Helper()
 	var got files
-	within(t, 30*time.Second, func() bool {
+	within(t, patience, func() bool {
 		got = filesOf(upstream, branch)
 		return maps.Equal(got, want)
 	}, func() string { return branch + " has " + text(got) + ", want " + text(want) })
@@ -276,7 +287,7 @@ func within(t testing.TB, d time.Duration, is func() bool, otherwise func() stri
 // soon waits until there are these faults and no others.
 func (v *volume) soon(want ...report.Fault) {
 	v.p.t.Helper()
-	within(v.p.t, 30*time.Second, func() bool { return slices.Equal(v.faults(), named(want)) }, func() string {
+	within(v.p.t, patience, func() bool { return slices.Equal(v.faults(), named(want)) }, func() string {
 		return "the faults are " + strings.Join(v.faults(), " ") + ", want " + strings.Join(named(want), " ")
 	})
 }

@@ -79,7 +79,7 @@ func (v *Volume) start(ctx context.Context, take taking) error {
 	if v.work != nil && !v.work.lingers {
 		return nil
 	}
-	if err := v.endLinger(ctx); err != nil {
+	if err := v.endLinger(); err != nil {
 		return err
 	}
 	kept := v.hasTree()
@@ -88,13 +88,10 @@ func (v *Volume) start(ctx context.Context, take taking) error {
 			return err
 		}
 	}
-	v.stateMu.Lock()
-	arming := v.arming
-	err := v.saveLocked(func(r *store.Record) {
-		r.Class = classOf(arming)
+	err := v.save(func(r *store.Record) {
+		r.Class = v.class()
 		r.Position.Stopped = false
 	})
-	v.stateMu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -146,8 +143,8 @@ func (v *Volume) Keep(ctx context.Context) error {
 		return v.unfollowed()
 	}
 	// The class that counts now is not known before the cluster was asked.
-	asked := v.exchangeArming(writeable.Arming{Policy: *class.Policy, Class: class.Name})
-	defer v.exchangeArming(asked)
+	v.keepUnder(&writeable.Arming{Policy: *class.Policy, Class: class.Name})
+	defer v.keepUnder(nil)
 	m, err := v.ready(ctx, keep)
 	if err != nil {
 		return err
@@ -155,11 +152,10 @@ func (v *Volume) Keep(ctx context.Context) error {
 	return v.closeMachine(m)
 }
 
-func (v *Volume) exchangeArming(arming writeable.Arming) (before writeable.Arming) {
+func (v *Volume) keepUnder(arming *writeable.Arming) {
 	v.stateMu.Lock()
 	defer v.stateMu.Unlock()
-	before, v.arming = v.arming, arming
-	return before
+	v.keptUnder = arming
 }
 
 // Linger pushes what a tree that nobody has still has to push. It waits for that no longer
@@ -223,8 +219,10 @@ func (v *Volume) unpushed() (int, error) {
 	return len(own), err
 }
 
-// endLinger ends the pushing that goes on without a pod.
-func (v *Volume) endLinger(ctx context.Context) error {
+// endLinger ends the pushing that goes on without a pod. There is nothing to commit; a move
+// that is not finished, whoever takes up the tree next finishes. It must not fail while the
+// machine still runs, of which the repository is closed then.
+func (v *Volume) endLinger() error {
 	if v.work == nil {
 		return nil
 	}
@@ -232,7 +230,8 @@ func (v *Volume) endLinger(ctx context.Context) error {
 	if m == nil {
 		return nil
 	}
-	return errors.Join(m.Stop(ctx, 0), v.closeMachine(m))
+	m.Halt()
+	return v.closeMachine(m)
 }
 
 // Stop commits what is pending, pushes it once within a time, and follows the tree no

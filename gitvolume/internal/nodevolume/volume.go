@@ -73,7 +73,7 @@ type Settings struct {
 
 // Volume is a writeable volume of this node. Its methods may be called by any goroutine:
 // Keep, Publish, Resume, Linger and Stop one after the other; Arm and TakeCredential never
-// wait for those.
+// wait for those, and TakeCredential not for a disk either.
 type Volume struct {
 	Settings
 	repository store.Repository
@@ -84,11 +84,16 @@ type Volume struct {
 	// asideAt is when a repository was last set aside.
 	asideAt time.Time
 
+	// saveMu is held while the record is written, which waits for the disk.
+	saveMu sync.Mutex
 	// stateMu is held for moments.
 	stateMu sync.Mutex
 	record  store.Record
 	arming  writeable.Arming
 	machine *machine // The one to tell; nil: none.
+	// keptUnder is the class of the record while Keep commits under that, whatever counts by
+	// now; nil else.
+	keptUnder *writeable.Arming
 	// hurried is told when a repair is to be tried at once.
 	hurried chan struct{}
 }
@@ -127,19 +132,24 @@ func (v *Volume) handle() string { return v.Settings.Record.Handle }
 
 // save changes the record, durably.
 func (v *Volume) save(change func(r *store.Record)) error {
-	v.stateMu.Lock()
-	defer v.stateMu.Unlock()
-	return v.saveLocked(change)
-}
-
-func (v *Volume) saveLocked(change func(r *store.Record)) error {
-	next := v.record
+	v.saveMu.Lock()
+	defer v.saveMu.Unlock()
+	next := v.current()
 	change(&next)
 	if err := v.Store.Save(next); err != nil {
 		return err
 	}
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
 	v.record = next
 	return nil
+}
+
+// class is the class that counts, as a record keeps it.
+func (v *Volume) class() store.Class {
+	v.stateMu.Lock()
+	defer v.stateMu.Unlock()
+	return classOf(v.arming)
 }
 
 // current is the record as it is kept.
@@ -163,17 +173,18 @@ func (v *Volume) Save(change func(r *store.Record)) error { return v.save(change
 // that Publish gives it to; nil: none.
 func (v *Volume) Belong(owner string, group *uint32) error {
 	v.stateMu.Lock()
-	defer v.stateMu.Unlock()
 	v.Owner = owner
-	v.Root, v.Fresh = v.freshFor(group)
-	if known := v.record.Group; known == group || known != nil && group != nil && *known == *group {
+	v.Root, v.Fresh = freshFor(group)
+	known := v.record.Group
+	v.stateMu.Unlock()
+	if known == group || known != nil && group != nil && *known == *group {
 		return nil
 	}
-	return v.saveLocked(func(r *store.Record) { r.Group = group })
+	return v.save(func(r *store.Record) { r.Group = group })
 }
 
 // freshFor is what the root of a fresh tree is like, and what is in it, by its group.
-func (v *Volume) freshFor(group *uint32) (metadata.Seen, metadata.Fresh) {
+func freshFor(group *uint32) (metadata.Seen, metadata.Fresh) {
 	root := metadata.Seen{
 		Kind: metadata.Directory, Mode: worktree.WriteableRoot, Owner: uint32(os.Geteuid()), Group: uint32(os.Getegid()),
 	}
@@ -186,13 +197,18 @@ func (v *Volume) freshFor(group *uint32) (metadata.Seen, metadata.Fresh) {
 
 // Arm has another class count, also after a restart.
 func (v *Volume) Arm(arming writeable.Arming) error {
+	v.arm(arming)
+	// Whichever of two is written last, it is the one that counts then.
+	return v.save(func(r *store.Record) { r.Class = v.class() })
+}
+
+func (v *Volume) arm(arming writeable.Arming) {
 	v.stateMu.Lock()
 	defer v.stateMu.Unlock()
 	v.arming = arming
 	if v.machine != nil {
 		v.machine.Arm(arming)
 	}
-	return v.saveLocked(func(r *store.Record) { r.Class = classOf(arming) })
 }
 
 // classOf is an arming as a record keeps it.

@@ -87,6 +87,7 @@ func TestReplacedTree(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			upstream := gittest.NewBare(t)
 			put(t, upstream, "main", files{"a": "1"})
 			dir := newDir(t)

@@ -13,7 +13,8 @@ import (
 var ErrInProgress = errors.New("the fetch is still running")
 
 // answerBefore is how long before its deadline a waiting call is answered, so that the
-// answer still reaches who asked.
+// answer still reaches who asked; of a call that has less than three times that, as the
+// last push of a volume that stops, a third is kept for it.
 const answerBefore = 10 * time.Second
 
 // Fetcher is what Fetches has do the work: a Command.
@@ -101,7 +102,7 @@ type fetch struct {
 
 // Fetch waits for a fetch of the demand's refs, with the same credential, that runs or
 // waits already, or else for one that it begins. When ctx has a deadline and 10 s are left
-// of it, the error is ErrInProgress and tells how far the fetch is; the fetch goes on.
+// of it, or a third of what there was, the error is ErrInProgress and tells how far the fetch is; the fetch goes on.
 func (f *Fetches) Fetch(ctx context.Context, demand Demand) (map[string]Fetched, error) {
 	return f.await(ctx, f.join(demand, func(*fetch) bool { return true }))
 }
@@ -231,7 +232,8 @@ func (f *Fetches) work(next *fetch) (map[string]Fetched, error) {
 func (f *Fetches) await(ctx context.Context, joined *fetch) (map[string]Fetched, error) {
 	var late <-chan time.Time
 	if deadline, has := ctx.Deadline(); has {
-		timer := time.NewTimer(time.Until(deadline) - answerBefore)
+		left := time.Until(deadline)
+		timer := time.NewTimer(left - min(answerBefore, left/3))
 		defer timer.Stop()
 		late = timer.C
 	}

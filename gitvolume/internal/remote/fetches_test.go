@@ -186,6 +186,28 @@ func TestAnswerBeforeTheDeadline(t *testing.T) {
 	})
 }
 
+// TestShortCall: a call that has less than the usual reserve waits all the same.
+func TestShortCall(t *testing.T) {
+	coordinated(t, 5*time.Second, func(t *testing.T, f *Fetches, _ *slowly) {
+		for call := 1; call <= 2; call++ {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+			start := time.Now()
+			_, err := f.Fetch(ctx, demand("r", Foreground, "a"))
+			cancel()
+			took, want := time.Since(start), time.Second
+			if call == 1 {
+				wantError(t, err, ErrInProgress)
+				want = 4 * time.Second
+			} else {
+				check(t, err)
+			}
+			if took != want {
+				t.Errorf("call %d took %s, want %s", call, took, want)
+			}
+		}
+	})
+}
+
 // TestNobodyWaits: the fetch goes on, within its own bound.
 func TestNobodyWaits(t *testing.T) {
 	coordinated(t, 2*time.Hour, func(t *testing.T, f *Fetches, fetcher *slowly) {

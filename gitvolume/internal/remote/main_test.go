@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/gitvolume/internal/credential"
 )
 
@@ -18,5 +19,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == driverWord {
 		driver(os.Args[2:])
 	}
-	os.Exit(m.Run())
+	mountns.MainInMemory(m)
 }

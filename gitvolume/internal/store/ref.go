@@ -23,10 +23,11 @@ type Anchor string
 
 // The anchors of a volume.
 const (
-	AnchorTip      Anchor = "tip"      // Position.Tip.
-	AnchorNext     Anchor = "next"     // A commit that is about to become the tip.
-	AnchorMetadata Anchor = "metadata" // Position.Metadata.
-	AnchorAgreed   Anchor = "agreed"   // Position.MetadataAgreed.
+	AnchorTip          Anchor = "tip"           // Position.Tip.
+	AnchorNext         Anchor = "next"          // A commit that is about to become the tip.
+	AnchorMetadata     Anchor = "metadata"      // Position.Metadata.
+	AnchorNextMetadata Anchor = "next-metadata" // One that is about to become that.
+	AnchorAgreed       Anchor = "agreed"        // Position.MetadataAgreed.
 )
 
 // RemoteRef is the ref of the store that is as the remote's is, of which that is the full

@@ -21,7 +21,7 @@ func TestRefsFitWhateverTheyAreOf(t *testing.T) {
 		}
 	}
 	for _, volume := range []string{"v", "a.lock", "x.lock.lock", strings.Repeat("v", handle.MaxLength), strings.Repeat("v", 248) + ".lock"} {
-		for _, anchor := range []Anchor{AnchorTip, AnchorNext, AnchorMetadata, AnchorAgreed} {
+		for _, anchor := range []Anchor{AnchorTip, AnchorNext, AnchorMetadata, AnchorNextMetadata, AnchorAgreed} {
 			if err := history.CheckRef(VolumeRef(volume, anchor)); err != nil {
 				t.Errorf("%.60q: %v", volume, err)
 			}

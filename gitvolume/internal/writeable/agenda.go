@@ -26,6 +26,8 @@ func (a *agenda) add(h watch.Hint) {
 	a.addSubtrees(h.Subtrees)
 }
 
+func (a *agenda) isEmpty() bool { return !a.everything && len(a.paths)+len(a.subtrees) == 0 }
+
 func (a *agenda) addEverything() { *a = agenda{everything: true} }
 
 func (a *agenda) addPaths(paths []string) { a.put(&a.paths, paths) }

@@ -69,7 +69,7 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 			return made, err
 		}
 	}
-	if !v.Arming.Policy.Metadata || v.foreign {
+	if !v.keepsRecord() {
 		return made, nil
 	}
 	if made.record, err = v.record.Apply(result.Metadata); err != nil {
@@ -80,6 +80,9 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 	}
 	return made, err
 }
+
+// keepsRecord tells whether commits take the record of modes and owners along.
+func (v *Volume) keepsRecord() bool { return v.Arming.Policy.Metadata && !v.foreign }
 
 // settle makes pending objects durable and then the position that names them the one that
 // counts.
@@ -93,6 +96,23 @@ func (v *Volume) settle(p store.Position) error {
 		return err
 	}
 	return v.keep(p)
+}
+
+// supersede is settle for a record that was rebuilt on the remote's. The one before is no
+// part of its history, and has to stay until the position does not name it any more.
+func (v *Volume) supersede(p store.Position) error {
+	defer v.Keeper.Native()()
+	v.step("flush the objects")
+	if err := v.Repository.Flush(); err != nil {
+		return err
+	}
+	if err := v.setRef(v.Refs.NextMetadata, p.Metadata); err != nil {
+		return fmt.Errorf("keep %s from being removed: %w", p.Metadata, err)
+	}
+	if err := v.keep(p); err != nil {
+		return err
+	}
+	return v.anchor(p)
 }
 
 // commitRecord commits a record for a branch on top of a commit of the metadata ref. One

@@ -3,11 +3,14 @@ package writeable_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/writeable"
 )
@@ -97,6 +100,59 @@ func TestEndAtEveryStep(t *testing.T) {
 	}
 }
 
+// A process that ends before a rebuilt record counts leaves the one that does where no
+// collection of garbage takes it.
+func TestEndBeforeARebuiltRecord(t *testing.T) {
+	for name, move := range map[string]func(w *world){
+		"the ref moved": func(w *world) { w.put("main", files{"b": "2"}) },
+		"the metadata moved": func(w *world) {
+			w.upstream.SetRef(history.MetadataRef, w.upstream.Commit(files{"readme": "nothing of yours"}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.put("main", files{"a": "1", "b": "1"})
+				n := w.node()
+				n.jitter = func() float64 { return 1 } // Else no time passes, and the record is the same.
+				pushed, fetched, ended := false, false, false
+				n.step = func(s writeable.Step) {
+					if fetched && s == "keep the position" && !ended {
+						ended = true
+						runtime.Goexit()
+					}
+				}
+				n.publish()
+				n.settle(time.Minute)
+				n.remote.set(func(r *nodeRemote) {
+					r.before = func(operation string) {
+						if operation == "push" && !pushed {
+							pushed = true
+							move(w)
+						}
+						fetched = fetched || operation == "fetch"
+					}
+				})
+				n.write("a", "2")
+				n.chmod("a", 0o600)
+				n.settle(10 * time.Second)
+				if !ended {
+					t.Fatal("it did not end")
+				}
+				n.anchored()
+				n.restart()
+				n.settle(20 * time.Second)
+				if got := w.upstream.Git("show", "main:a"); got != "2" {
+					t.Errorf("a is %q on the remote", got)
+				}
+				other := w.restored()
+				other.modeIs("a", 0o600)
+				other.stop()
+				n.stop()
+			})
+		})
+	}
+}
+
 // A driver that ended under a running pod follows the tree again without the remote, also
 // what was written meanwhile.
 func TestRestartUnderAPod(t *testing.T) {
@@ -137,6 +193,7 @@ func (w *world) tell(n *node, c *crashAt) {
 		part()
 		n.settle(20 * time.Second)
 		if c.at != "" && n.step != nil {
+			n.anchored()
 			n.restart()
 			n.settle(20 * time.Second)
 		}
@@ -160,6 +217,31 @@ func (w *world) tell(n *node, c *crashAt) {
 			w.t.Errorf("%s was committed twice", change)
 		} else {
 			seen[change] = true
+		}
+	}
+}
+
+// anchored expects the volume's refs in the store to keep what its position names, as the
+// process left it: garbage may be collected before the next one takes the volume up.
+func (n *node) anchored() {
+	n.t.Helper()
+	p := (&keeper{dir: n.dir}).position(n.t)
+	needed := []object.ID{p.Tip, p.Metadata}
+	if p.Move != nil {
+		needed = append(needed, p.Move.Then.Tip, p.Move.Then.Metadata)
+	}
+	repo, err := history.Open(n.repoDir())
+	n.do(err)
+	defer repo.Close()
+	refs, err := repo.Refs("refs/git-csi/volumes/" + n.handle + "/")
+	n.do(err)
+	for _, id := range needed {
+		kept := slices.ContainsFunc(refs, func(r history.NamedRef) bool {
+			contains, err := repo.Contains(r.ID, id)
+			return err == nil && contains
+		})
+		if !kept && !id.IsZero() {
+			n.t.Errorf("%s is of the position, and of none of %v", id, refs)
 		}
 	}
 }

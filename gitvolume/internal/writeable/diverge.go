@@ -17,7 +17,7 @@ func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	if err != nil {
 		return err
 	}
-	if err := v.settle(p); err != nil {
+	if err := v.supersede(p); err != nil {
 		return err
 	}
 	v.owe()
@@ -33,7 +33,9 @@ func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 
 // heal takes a diverged volume back to the ref, if that has what the side branch is for:
 // what was pushed there, or all of it while nothing was. What was committed since goes on
-// top. A volume that cannot go back stays where it is.
+// top. A volume that cannot go back stays where it is. One that went back and diverged in
+// that very moment is healed too: of the side branch that it has now there is nothing yet,
+// and the one before has to go first.
 func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error) {
 	p := v.position
 	if up.tip.IsZero() {
@@ -66,7 +68,7 @@ func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error)
 	var written *treeConflict
 	switch {
 	case errors.As(err, &written) && written.moved:
-		return false, v.diverge(ctx, up, err)
+		return true, v.diverge(ctx, up, err)
 	case errors.As(err, &written):
 		return false, nil
 	case err != nil:

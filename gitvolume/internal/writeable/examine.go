@@ -29,7 +29,7 @@ func (v *Volume) examined(err error) error {
 func saysNothingOfRepository(err error) bool {
 	return slices.ContainsFunc([]error{
 		access.ErrNoCredential, remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication,
-		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, ErrRefDeleted, ErrSideTaken,
+		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, ErrRefDeleted, ErrSideTaken, ErrRestless,
 	}, func(known error) bool { return errors.Is(err, known) })
 }
 

@@ -115,7 +115,7 @@ func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
 	if err := v.setRef(v.Refs.Next, then.Tip); err != nil {
 		return err
 	}
-	if err := v.setRef(v.Refs.Metadata, then.Metadata); err != nil {
+	if err := v.setRef(v.Refs.NextMetadata, then.Metadata); err != nil {
 		return err
 	}
 	tree, err := v.commitTree(then.Tip)

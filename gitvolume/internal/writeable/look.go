@@ -20,6 +20,9 @@ func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 		return nil, err
 	}
 	unread = result.Waiting
+	if v.unrecorded, err = v.changesRecord(result.Metadata); err != nil {
+		return nil, fmt.Errorf("compare the metadata: %w", err)
+	}
 	v.seen = result.Memory
 	v.pending, v.pendingPath = len(result.Changes), ""
 	if v.pending > 0 {
@@ -30,6 +33,16 @@ func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 	}
 	v.looked(result)
 	return unread, nil
+}
+
+// changesRecord tells whether a commit of what was found would change the record of modes,
+// owners and empty directories.
+func (v *Volume) changesRecord(found metadata.Delta) (bool, error) {
+	if len(found) == 0 || v.Arming.Unarmed != nil || !v.keepsRecord() {
+		return false, nil //nolint:nilerr // It is why nothing is to be committed.
+	}
+	record, err := v.record.Apply(found)
+	return err == nil && !record.Equal(v.record), err
 }
 
 // looked ends a look at the tree: what waits is looked at again.

@@ -25,6 +25,7 @@ func (v *Volume) Watch() error {
 // returns when there is nothing left of that.
 func (v *Volume) Run() {
 	defer close(v.done)
+	v.ran = true
 	if v.watch != nil {
 		defer v.watch.Stop()
 		// What was written before, nobody announced.
@@ -157,7 +158,7 @@ func (v *Volume) rescan(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if v.pending > 0 {
+	if v.pending > 0 || v.unrecorded {
 		v.clock.lastWrite, v.clock.firstWrite = waiting.lastWrite, waiting.firstWrite
 		if v.clock.lastWrite.IsZero() {
 			v.clock.wrote(now)
@@ -178,13 +179,17 @@ func (v *Volume) keepFirstMemory() {
 	}
 }
 
+// longestRemote bounds work with the remote: nothing is committed meanwhile, and a remote
+// whose hook never ends keeps the connection alive.
+const longestRemote = time.Hour
+
 // workRemote pushes, as it is due.
 func (v *Volume) workRemote(ctx context.Context) {
 	due, ask := v.pushDue(), isDue(v.clock.askAt, time.Now())
 	if !isDue(due, time.Now()) && !ask {
 		return
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, longestRemote)
 	defer cancel()
 	if !v.mail.interruptible(cancel) {
 		return // Somebody who cannot wait has come.
@@ -195,15 +200,18 @@ func (v *Volume) workRemote(ctx context.Context) {
 		return
 	}
 	err := v.push(ctx, remote.Background)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !wasInterrupted(ctx) {
 		v.pushFailed(err)
 	}
 }
 
+// wasInterrupted tells whether somebody came who could not wait, whatever else went wrong.
+func wasInterrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+
 // ask asks the remote what it has, which could not be done when the volume was started.
 func (v *Volume) ask(ctx context.Context) {
 	switch _, err := v.fetch(ctx, remote.Background); {
-	case ctx.Err() != nil:
+	case wasInterrupted(ctx):
 	case err != nil:
 		err = v.examined(err)
 		v.complain(err)

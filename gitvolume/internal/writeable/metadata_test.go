@@ -76,6 +76,53 @@ func TestModesAndEmptyDirectories(t *testing.T) {
 	})
 }
 
+// A mode or an empty directory that no event announces is found by a scan, and recorded
+// while the pod runs.
+func TestSilentModes(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1", "b": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.do(os.Chmod(filepath.Join(n.tree(), "a"), 0o640))
+		n.settle(5*time.Minute + 10*time.Second)
+		if got := w.record(); !strings.Contains(got, `file 0640 - - "a"`) {
+			t.Errorf("the record is\n%s", got)
+		}
+		n.do(os.Mkdir(filepath.Join(n.tree(), "spool"), 0o700))
+		n.settle(5*time.Minute + 10*time.Second)
+		if got := w.record(); !strings.Contains(got, `"spool"`) {
+			t.Errorf("the record is\n%s", got)
+		}
+		n.settle(time.Hour)
+		if got := w.upstream.Git("rev-list", "--count", history.MetadataRef); got != "2" {
+			t.Errorf("%s records, want one a change", got)
+		}
+		n.faultsAre()
+		n.stop()
+	})
+}
+
+// What the application changed of modes while there was no driver is recorded by the next
+// one, under the pod.
+func TestModesWhileAway(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.volume.Halt()
+		n.close()
+		n.do(os.Chmod(filepath.Join(n.tree(), "a"), 0o640))
+		n.resume()
+		n.settle(10 * time.Second)
+		if got := w.record(); !strings.Contains(got, `file 0640 - - "a"`) {
+			t.Errorf("the record is\n%s", got)
+		}
+		n.stop()
+	})
+}
+
 // Two volumes of one ref keep each other's modes, and each gets those of the other.
 func TestModesOfTwoWriters(t *testing.T) {
 	bubble(t, func(w *world) {

@@ -15,6 +15,11 @@ import (
 const (
 	// mostRebases is how often a push is rebased and tried again when the ref moves.
 	mostRebases = 3
+	// mostRounds is how often a push looks at the remote at most, whatever its refs do
+	// meanwhile: one whose answers go to and fro, as behind a balancer with a mirror that is
+	// late, must not keep the tree from being committed for ever. The longest way that leads
+	// anywhere is half of that.
+	mostRounds = 16
 	// mostWait is between two of these tries, at most.
 	mostWait = 2 * time.Second
 )
@@ -25,13 +30,16 @@ var (
 	ErrRefDeleted = errors.New("the ref was deleted")
 	// ErrSideTaken says that a branch is in the way of the volume's side branch.
 	ErrSideTaken = errors.New("the side branch has others' commits")
+	// ErrRestless says that a remote tells something else of its refs each time.
+	ErrRestless = errors.New("the remote's refs go to and fro")
 )
 
 // push sends what the remote lacks. Whatever the remote says is decided on where its refs
 // are then. urgency is Foreground when somebody waits.
 func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 	began := time.Now()
-	for rebases := 0; ; {
+	rebases := 0
+	for range mostRounds {
 		if err := v.leave(ctx); err != nil {
 			return err
 		}
@@ -67,6 +75,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 			return err
 		}
 	}
+	return fmt.Errorf("%s: %w", v.Ref, ErrRestless)
 }
 
 // pushed notes that all was pushed.
@@ -176,7 +185,7 @@ func (v *Volume) meet(ctx context.Context, up upstream) error {
 		if err != nil {
 			return err
 		}
-		if err := v.settle(p); err != nil {
+		if err := v.supersede(p); err != nil {
 			return err
 		}
 		v.readRecord()
@@ -209,7 +218,7 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 			if err != nil {
 				return false, err
 			}
-			if err := v.settle(p); err != nil {
+			if err := v.supersede(p); err != nil {
 				return false, err
 			}
 		}

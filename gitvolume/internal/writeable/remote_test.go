@@ -38,6 +38,10 @@ type nodeRemote struct {
 	before  func(operation string)
 	decline map[string]string
 	lost    bool // The answer to the next push is.
+	// restless has each push be told that the ref moved, of which a fetch sees nothing.
+	restless bool
+	// hangs has a push last for as long as it may.
+	hangs   bool
 	pushes  int
 	fetches int
 }
@@ -113,11 +117,23 @@ func (r *nodeRemote) List(ctx context.Context, names ...string) (*remote.Refs, e
 }
 
 // Push implements writeable.Remote.
-func (r *nodeRemote) Push(_ context.Context, branch remote.Update, metadata *remote.Update) (remote.Pushed, error) {
+func (r *nodeRemote) Push(ctx context.Context, branch remote.Update, metadata *remote.Update) (remote.Pushed, error) {
 	if err := r.begin("push"); err != nil {
 		return remote.Pushed{}, err
 	}
-	r.set(func(r *nodeRemote) { r.pushes++ })
+	var restless, hangs bool
+	r.set(func(r *nodeRemote) {
+		r.pushes++
+		restless, hangs = r.restless, r.hangs
+	})
+	if hangs {
+		<-ctx.Done()
+		failed := &remote.Failure{Kind: remote.ErrTimeout, Cause: ctx.Err()}
+		return remote.Pushed{}, &remote.Unknown{Push: failed, Look: failed}
+	}
+	if restless {
+		return remote.Pushed{}, &remote.Moved{Ref: branch.Ref}
+	}
 	if err := r.move(branch); err != nil {
 		return remote.Pushed{}, err
 	}

@@ -1,6 +1,7 @@
 package writeable_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -238,6 +239,128 @@ func TestLostAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A remote that tells something else each time it is asked does not keep the volume in a
+// push for ever.
+func TestRestlessRemote(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.remote.set(func(r *nodeRemote) { r.restless = true })
+		n.write("a", "2")
+		n.settle(6 * time.Second)
+		n.faultsAre(report.PushFailed)
+		n.write("b", "1")
+		n.settle(6 * time.Second)
+		if got := n.figures().Unpushed; got != 2 {
+			t.Errorf("%d commits are kept, want both", got)
+		}
+		n.remote.set(func(r *nodeRemote) { r.restless = false })
+		n.settle(time.Minute)
+		n.faultsAre()
+		w.remoteHas("main", files{"a": "2", "b": "1"})
+		if w.upstream.Tip(side) != "" {
+			t.Error("there is a side branch")
+		}
+		n.stop()
+	})
+}
+
+// A remote that is never done with a push is given up after a while: what is written
+// meanwhile has to be committed. A stop does not wait for it.
+func TestPushThatHangs(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.remote.set(func(r *nodeRemote) { r.hangs = true })
+		n.write("a", "2")
+		n.settle(10 * time.Second)
+		n.write("b", "1")
+		n.settle(59 * time.Minute)
+		n.faultsAre()
+		n.settle(70 * time.Second)
+		n.faultsAre(report.PushFailed)
+		if got := n.figures().Unpushed; got != 2 {
+			t.Errorf("%d commits are kept, want both", got)
+		}
+		n.write("c", "1")
+		n.stop()
+		n.faultsAre(report.PushFailed)
+		n.remote.set(func(r *nodeRemote) { r.hangs = false })
+		n.publish()
+		n.settle(10 * time.Second)
+		w.remoteHas("main", files{"a": "2", "b": "1", "c": "1"})
+		n.faultsAre()
+		n.stop()
+	})
+}
+
+// A remote that asks to be left alone for a while is, whatever the delay would be.
+func TestRetryAfter(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.remote.set(func(r *nodeRemote) {
+			r.down = &remote.Failure{Kind: remote.ErrUnreachable, After: 4 * time.Minute}
+		})
+		n.write("a", "2")
+		n.settle(6 * time.Second)
+		n.faultsAre(report.PushFailed)
+		n.remote.set(func(r *nodeRemote) { r.down = nil })
+		n.settle(3*time.Minute + 50*time.Second)
+		if got := w.count("main"); got != "1" {
+			t.Error("it was not left alone")
+		}
+		n.settle(10 * time.Second)
+		w.remoteHas("main", files{"a": "2"})
+		n.faultsAre()
+		n.stop()
+	})
+}
+
+// busy is a context by which a scan is told to go on, and which writes each time it is
+// asked, up to some times: the application is as quick as that.
+type busy struct {
+	context.Context
+	times int
+	write func(left int)
+}
+
+func (b *busy) Err() error {
+	if b.times > 0 {
+		b.times--
+		b.write(b.times)
+	}
+	return b.Context.Err()
+}
+
+// A file that is written as it is read, in the last look before a stop, is read again: there
+// is no later look.
+func TestWrittenAtTheStop(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		ctx := &busy{Context: n.t.Context(), times: 5, write: func(left int) {
+			n.writeUnseen("a", strings.Repeat("x", 10-left))
+		}}
+		n.running = false
+		n.do(n.volume.Stop(ctx, 30*time.Second))
+		if ctx.times != 0 {
+			t.Fatal("nothing was written meanwhile")
+		}
+		w.remoteHas("main", files{"a": strings.Repeat("x", 10)})
+		n.faultsAre()
+		n.close()
+	})
 }
 
 // A change that upstream took over and took back is the application's still.

@@ -65,9 +65,9 @@ type Keeper interface {
 
 // Refs are where the store keeps what the volume needs, by full names in its repository.
 type Refs struct {
-	// Tip, Next, Metadata and Agreed keep objects from being removed; they are the volume's
-	// own.
-	Tip, Next, Metadata, Agreed string
+	// Tip, Next, Metadata, NextMetadata and Agreed keep objects from being removed; they are
+	// the volume's own.
+	Tip, Next, Metadata, NextMetadata, Agreed string
 	// Upstream, UpstreamSide and UpstreamMetadata are what was fetched; others may share
 	// them.
 	Upstream, UpstreamSide, UpstreamMetadata string

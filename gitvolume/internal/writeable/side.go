@@ -51,6 +51,8 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 		return false, err
 	}
 	then.Base, then.Side, then.Diverged, then.Followed = *base, up.side, true, true
+	// It may have been about to be deleted, when the ref had what is on it.
+	then.Leaving = object.ID{}
 	if then, err = v.rerecord(then, v.Side, up); err != nil {
 		return false, err
 	}

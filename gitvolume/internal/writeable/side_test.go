@@ -2,12 +2,14 @@ package writeable_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
+	"liken.sh/gitvolume/internal/writeable"
 )
 
 // diverged is a node whose volume went to its side branch, since upstream changed a as it
@@ -79,6 +81,60 @@ func TestNoHeal(t *testing.T) {
 	})
 }
 
+// A file that the application writes in the very moment of the heal, and upstream has too,
+// takes the volume to its side branch again: a new one, for the one before was merged.
+func TestWrittenInTheHeal(t *testing.T) {
+	bubble(t, func(w *world) {
+		n := w.diverged()
+		pushed := w.upstream.Tip(side)
+		w.put("main", files{"a": "mine", "c": "theirs"}) // A squash.
+		asked, written := false, false
+		n.remote.set(func(r *nodeRemote) { r.before = func(string) { asked = true } })
+		n.volume.BeforeStep = func(s writeable.Step) {
+			if asked && !written && s == "keep the position" {
+				written = true
+				n.writeUnseen("c", "late")
+			}
+		}
+		n.write("b", "2")
+		n.settle(8 * time.Second)
+		n.faultsAre(report.Diverged)
+		n.has(files{"a": "mine", "b": "2", "c": "late"})
+		w.remoteHas(side, files{"a": "mine", "b": "2", "c": "late"})
+		if w.upstream.Git("merge-base", pushed, side) == pushed {
+			t.Error("the side branch goes on from the one that was merged")
+		}
+		n.remote.set(func(r *nodeRemote) { r.before = nil })
+		n.stop()
+	})
+}
+
+// A merge of the side branch that is taken back before the branch was deleted leaves it to
+// the volume.
+func TestMergeTakenBack(t *testing.T) {
+	bubble(t, func(w *world) {
+		n := w.diverged()
+		n.stop()
+		before, pushed := w.upstream.Tip(ref), w.upstream.Tip(side)
+		w.upstream.SetRef(ref, w.upstream.Commit(files{"a": "both", "b": "1"}, before, pushed))
+		n.do(n.start().Prepare(n.t.Context()))
+		n.happened(report.Healed, "main")
+		n.close() // The process ends before it has deleted the branch.
+		w.upstream.SetRef(ref, before)
+		n.publish()
+		n.settle(time.Minute)
+		n.faultsAre(report.Diverged)
+		if got := w.upstream.Tip(side); got != pushed {
+			t.Errorf("the side branch is at %q, want it as it was pushed", got)
+		}
+		n.has(files{"a": "mine", "b": "1"})
+		n.write("b", "2")
+		n.settle(10 * time.Second)
+		w.remoteHas(side, files{"a": "mine", "b": "2"})
+		n.stop()
+	})
+}
+
 func TestSideBranchGone(t *testing.T) {
 	bubble(t, func(w *world) {
 		n := w.diverged()
@@ -137,6 +193,26 @@ func TestForeignSideBranch(t *testing.T) {
 }
 
 // A diverged volume goes on where it is, on whichever node it is started.
+// A long branch of somebody's in the place of the side branch, which has nothing in common
+// with the ref, keeps nobody waiting.
+func TestLongForeignSideBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var stream strings.Builder
+	for _, branch := range []string{"main", "main.notes"} {
+		for i := range 4000 {
+			fmt.Fprintf(&stream, "commit refs/heads/%s\ncommitter t <t@example.invalid> %d +0000\ndata 2\nup\n", branch, 1_700_000_000+i)
+			fmt.Fprintf(&stream, "M 100644 inline f\ndata %d\n%s\n", len(branch), branch)
+		}
+	}
+	w.upstream.Import(stream.String())
+	n := w.node()
+	n.publish()
+	n.has(files{"f": "main"})
+	n.stop()
+	n.faultsAre()
+}
+
 func TestDivergedOnAnotherNode(t *testing.T) {
 	bubble(t, func(w *world) {
 		first := w.diverged()

@@ -73,14 +73,24 @@ func (v *Volume) Keep(ctx context.Context) error {
 	return v.commitAll(ctx)
 }
 
-// commitAll commits all of a tree that nobody writes.
+// lastPasses is how often a tree is looked at that nobody writes any more, while something
+// in it changed as it was read: one pass more than a file is waited for.
+const lastPasses = 4
+
+// commitAll commits all of a tree that nobody writes. No pass comes after it: what waits for
+// the next one is looked at again at once.
 func (v *Volume) commitAll(ctx context.Context) error {
 	if v.Arming.Unarmed != nil {
 		return nil //nolint:nilerr // It is why nothing is to be committed.
 	}
 	v.agenda.addEverything()
-	if err := v.commit(ctx, true); err != nil {
-		return err
+	for range lastPasses {
+		if err := v.commit(ctx, true); err != nil {
+			return err
+		}
+		if v.agenda.isEmpty() {
+			break
+		}
 	}
 	v.keepMemory()
 	return nil

@@ -86,6 +86,29 @@ func TestNoRepository(t *testing.T) {
 	n.stop()
 }
 
+// A watch ends with the volume, be it followed or not.
+func TestWatchEnds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("main", files{"a": "1"})
+	n := w.node()
+	n.do(n.start().Prepare(t.Context()))
+	n.do(n.volume.Watch())
+	n.close() // As where the record of it could not be written.
+	if n.watch.stops != 1 {
+		t.Errorf("a watch that nobody followed ended %d times, want once", n.watch.stops)
+	}
+	n.publish()
+	n.running = false
+	volume := n.volume
+	n.do(volume.Stop(t.Context(), time.Minute))
+	n.close()
+	volume.Halt() // Run has ended then.
+	if n.watch.stops != 1 {
+		t.Errorf("a watch that was followed ended %d times, want once", n.watch.stops)
+	}
+}
+
 // soon waits, by a real clock.
 func (n *node) soon(is func() bool) {
 	n.t.Helper()

@@ -42,6 +42,9 @@ type Volume struct {
 	pending     int
 	pendingPath string
 	ahead       int
+	// unrecorded says that the last look found modes, owners or empty directories that the
+	// record has not.
+	unrecorded bool
 	// skips says that something may be left out.
 	skips bool
 	// sentOver is where the branch was when it was pushed to last.
@@ -54,6 +57,8 @@ type Volume struct {
 
 	mail mailbox
 	done chan struct{}
+	// ran says that Run was called, which ends the watch.
+	ran bool
 }
 
 // New is a volume that does nothing yet.
@@ -66,6 +71,10 @@ func New(settings Settings) *Volume {
 
 // Close frees what a volume holds that does not run.
 func (v *Volume) Close() error {
+	if v.watch != nil && !v.ran {
+		v.watch.Stop()
+		v.watch = nil
+	}
 	if v.tree == nil {
 		return nil
 	}
@@ -101,7 +110,8 @@ func (v *Volume) keep(p store.Position) error {
 }
 
 // anchor has the store's refs name what the position needs, so that nothing of it is ever
-// removed. They may be ahead of the position, never behind.
+// removed. They may be ahead of the position, never behind: of a record that does not go on
+// from the position's, or a commit, the Next ref has to be set first.
 func (v *Volume) anchor(p store.Position) error {
 	for _, a := range []struct {
 		name string

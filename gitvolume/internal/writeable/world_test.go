@@ -114,7 +114,7 @@ func (n *node) start() *writeable.Volume {
 		Root:  metadata.Seen{Kind: metadata.Directory, Mode: 0o777, Owner: uint32(os.Getuid()), Group: uint32(os.Getgid())},
 		Fresh: metadata.Plain(), Ref: ref, Side: attributes.SideBranch(ref, n.handle),
 		Refs: writeable.Refs{
-			Tip: own("tip"), Next: own("next"), Metadata: own("metadata"), Agreed: own("agreed"),
+			Tip: own("tip"), Next: own("next"), Metadata: own("metadata"), NextMetadata: own("next-metadata"), Agreed: own("agreed"),
 			Upstream: escaped(ref), UpstreamSide: escaped(attributes.SideBranch(ref, n.handle)), UpstreamMetadata: escaped(history.MetadataRef),
 		},
 		Use:        func(context.Context) (func(), error) { return func() {}, nil },
@@ -330,6 +330,7 @@ type fakeWatch struct {
 	mu    sync.Mutex
 	state watch.State
 	found []string
+	stops int
 }
 
 func newFakeWatch() *fakeWatch { return &fakeWatch{ready: make(chan struct{}, 1)} }
@@ -346,7 +347,7 @@ func (w *fakeWatch) touch() {
 func (w *fakeWatch) C() <-chan struct{}  { return w.ready }
 func (w *fakeWatch) Take() watch.Hint    { return watch.Hint{Everything: true} }
 func (w *fakeWatch) TakeAll() watch.Hint { return watch.Hint{Everything: true} }
-func (w *fakeWatch) Stop()               {}
+func (w *fakeWatch) Stop()               { w.stops++ }
 
 func (w *fakeWatch) Found(_ watch.Hint, path string) {
 	w.mu.Lock()

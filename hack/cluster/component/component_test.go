@@ -101,6 +101,8 @@ func TestSocketPathsFit(t *testing.T) {
 		ContainerdSocket,
 		"/var/lib/kubelet/plugins_registry/per-node.liken.sh-reg.sock",
 		"/var/lib/kubelet/plugins/per-node.liken.sh/csi.sock",
+		"/var/lib/kubelet/plugins_registry/git.liken.sh-reg.sock",
+		"/var/lib/kubelet/plugins/git.liken.sh/csi.sock",
 	} {
 		if len(socket) > 107 {
 			t.Errorf("%s has %d bytes", socket, len(socket))

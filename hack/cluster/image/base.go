@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,20 +13,48 @@ import (
 // The names of base images, with which Dockerfiles and manifests ask for them.
 const (
 	GolangName = "docker.io/library/golang:1.26-bookworm"
-	suite      = "bookworm"
+	DebianName = "docker.io/library/debian:bookworm-slim"
+	// GitServerName is an image that no registry has: a Debian with what serves git by
+	// SSH and HTTP, for pods that stand in for a forge.
+	GitServerName = "liken.sh/git-server:1"
+	suite         = "bookworm"
 )
 
-func debianNames() []string {
-	return []string{"docker.io/library/debian:bookworm-slim", "docker.io/library/debian:12-slim"}
+func debianNames() []string { return []string{DebianName, "docker.io/library/debian:12-slim"} }
+
+// slim leaves out what the slim images leave out, also of packages that are installed
+// later, and Perl, which /usr is otherwise merged with.
+func slim() []string {
+	options := []string{"--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"}
+	for _, what := range []string{"doc/*", "groff/*", "info/*", "linda/*", "lintian/*", "locale/*", "man/*"} {
+		options = append(options, "--dpkgopt=path-exclude=/usr/share/"+what)
+	}
+	return append(options, "--dpkgopt=path-include=/usr/share/doc/*/copyright")
 }
 
 // Debian makes a minimal Debian from Debian's packages, which takes a minute or
 // two, unless there is one. Its archive's path is returned.
 func (s Stock) Debian() (string, error) {
-	return s.once("debian", func() (Image, error) {
-		layer, err := s.bootstrap("debian")
-		return Image{Names: debianNames(), Layers: []string{layer}, Config: Config{Cmd: []string{"bash"}, Env: []string{usualPath}}}, err
+	return s.system("debian", debianNames())
+}
+
+// GitServer makes the image of that name the same way.
+func (s Stock) GitServer() (string, error) {
+	return s.system("git-server", []string{GitServerName}, "git", "lighttpd", "lighttpd-mod-openssl", "openssh-server", "openssl")
+}
+
+// system makes a slim Debian with those packages, unless there is one with the same.
+func (s Stock) system(name string, names []string, packages ...string) (string, error) {
+	options := append(slim(), include(packages)...)
+	sum := sha256.Sum256([]byte(strings.Join(options, "\n")))
+	archive, err := s.once(fmt.Sprintf("%s-%x", name, sum[:4]), func() (Image, error) {
+		layer, err := s.bootstrap(name, options...)
+		return Image{Names: names, Layers: []string{layer}, Config: Config{Cmd: []string{"bash"}, Env: []string{usualPath}}}, err
 	})
+	if err != nil {
+		return "", err
+	}
+	return archive, s.only(name+"*", archive)
 }
 
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
@@ -44,7 +73,7 @@ func (s Stock) Golang(goroot, version string) (string, error) {
 
 func (s Stock) golang(goroot string) func() (Image, error) {
 	return func() (Image, error) {
-		system, err := s.bootstrap("golang", "ca-certificates", "g++", "gcc", "git", "libc6-dev", "make", "pkg-config")
+		system, err := s.bootstrap("golang", include([]string{"ca-certificates", "g++", "gcc", "git", "libc6-dev", "make", "pkg-config"})...)
 		if err != nil {
 			return Image{}, err
 		}
@@ -101,14 +130,19 @@ func (s Stock) once(name string, compose func() (Image, error)) (string, error) 
 	return archive, s.keep(name, image)
 }
 
+// include is mmdebstrap's option for more packages than the least.
+func include(packages []string) []string {
+	if len(packages) == 0 {
+		return nil
+	}
+	return []string{"--include=" + strings.Join(packages, ",")}
+}
+
 // bootstrap installs Debian into a tar file.
-func (s Stock) bootstrap(name string, packages ...string) (string, error) {
+func (s Stock) bootstrap(name string, options ...string) (string, error) {
 	s.Say("making a Debian for the image " + name)
 	file := filepath.Join(s.Work, name+".system")
-	arguments := []string{"--variant=minbase", "--format=tar"}
-	if len(packages) > 0 {
-		arguments = append(arguments, "--include="+strings.Join(packages, ","))
-	}
+	arguments := append([]string{"--variant=minbase", "--format=tar"}, options...)
 	command := exec.Command("mmdebstrap", append(arguments, suite, file)...)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said

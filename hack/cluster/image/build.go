@@ -27,7 +27,7 @@ type Dockerfile struct {
 	Arguments []string
 }
 
-// Base lets Dockerfiles start from the image in the archive, by that name.
+// Base lets Dockerfiles start from the archive's image of that name.
 func (b Builder) Base(archive, name string) error {
 	info, err := os.Stat(archive)
 	if err != nil {
@@ -40,7 +40,7 @@ func (b Builder) Base(archive, name string) error {
 	if _, err := b.run("images", "--quiet", mark); err == nil {
 		return nil
 	}
-	id, err := b.run("pull", "--quiet", "oci-archive:"+archive)
+	id, err := b.run("pull", "--quiet", "oci-archive:"+archive+":"+name)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,13 @@ import (
 	"testing"
 )
 
-// base is an archive of an image that has one file.
+// base is an archive of an image, of all names that the tests ask for, that has one
+// file.
 func base(t *testing.T, stock Stock, name, content string) string {
 	t.Helper()
 	archive, err := stock.once(name, func() (Image, error) {
 		layer, err := stock.layer(name, []Entry{{Path: "/content", Content: content}})
-		return Image{Names: []string{GolangName}, Layers: []string{layer}}, err
+		return Image{Names: append(debianNames(), GolangName), Layers: []string{layer}}, err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestBuildFromTheLatestBaseAlone(t *testing.T) {
 		return strings.Fields(names)
 	}
 	archive := base(t, s, "golang-go1.26.0", "old")
-	if err := builder.Base(archive, "docker.io/library/debian:12-slim"); err != nil {
+	if err := builder.Base(archive, DebianName); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"golang-go1.26.0", "golang-go1.26.1", "golang-go1.26.1"} {

@@ -3,8 +3,11 @@ package nodetest
 import (
 	"fmt"
 	"maps"
+	"sync"
 	"testing"
 	"time"
+
+	"google.golang.org/grpc/codes"
 
 	"liken.sh/csicommon/csitest/kubelet"
 )
@@ -32,8 +35,25 @@ func TestRestart(t *testing.T) {
 	n.mustUnpublish(v, 1)
 }
 
-// manyVolumes is a node on which a restart has something to do.
-const manyVolumes = 50
+// publishAll publishes each volume for a pod of its own, all at a time.
+func (n *node) publishAll(volumes []kubelet.Volume) {
+	n.t.Helper()
+	errs := make([]error, len(volumes))
+	var group sync.WaitGroup
+	for i, v := range volumes {
+		group.Go(func() { errs[i] = n.publish(v, pod(i)) })
+	}
+	group.Wait()
+	for _, err := range errs {
+		wantCode(n.t, err, codes.OK)
+	}
+}
+
+// A node on which a restart has something to do.
+const (
+	manyVolumes  = 50
+	manyBranches = 5
+)
 
 // restartBound is what the plugin may need of a processor until the kubelet has it again.
 // It is not the time that passes, which a busy machine makes as long as it likes.
@@ -43,15 +63,18 @@ const restartBound = 5 * time.Second
 func TestKilledWithManyVolumes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.remote.Grow("main", "a", "1")
-	n.start()
 	var volumes []kubelet.Volume
 	for i := range manyVolumes {
-		n.remote.SetRef(fmt.Sprintf("refs/heads/b%d", i), n.remote.Tip("refs/heads/main"))
-		v := n.volume(fmt.Sprintf("v%d", i), "ref", fmt.Sprintf("b%d", i))
-		n.mustPublish(v, i)
-		volumes = append(volumes, v)
+		branch := fmt.Sprintf("b%d", i%manyBranches)
+		if i < manyBranches {
+			n.remote.Grow(branch, "a", "1")
+		}
+		volumes = append(volumes, n.volume(fmt.Sprintf("v%d", i), "ref", branch, "pull", "10m"))
 	}
+	last := manyVolumes - 1
+	volumes[last].Attributes["pull"] = "1s"
+	n.start()
+	n.publishAll(volumes)
 	before := mounts(t, n.kubeletDir)
 	if len(before) < manyVolumes {
 		t.Fatalf("there are %d mounts", len(before))
@@ -67,8 +90,7 @@ func TestKilledWithManyVolumes(t *testing.T) {
 	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the restart makes of the mounts %v %v", before, after)
 	}
-	last := manyVolumes - 1
-	n.remote.Grow(fmt.Sprintf("b%d", last), "a", "2")
+	n.remote.Grow(volumes[last].Attributes["ref"], "a", "2")
 	shows(t, n.kubelet.Target(pod(last).UID, volumes[last].PV), "a", "2")
 	shows(t, n.kubelet.Target(pod(0).UID, volumes[0].PV), "a", "1")
 	for i, v := range volumes {
