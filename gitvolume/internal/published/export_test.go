@@ -7,3 +7,17 @@ func (v *Volumes) LookAtTargets(ctx context.Context) { v.lookAtTargets(ctx) }
 
 // DropGone is what Run does at its start.
 func (v *Volumes) DropGone(ctx context.Context) { v.dropGone(ctx) }
+
+// Tire has the pods that wait do so for as long as they are remembered.
+func (v *Volumes) Tire() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, vol := range v.volumes {
+		vol.mu.Lock()
+		for at, w := range vol.waiting {
+			w.since = w.since.Add(-lingering)
+			vol.waiting[at] = w
+		}
+		vol.mu.Unlock()
+	}
+}

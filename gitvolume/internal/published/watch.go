@@ -49,6 +49,7 @@ func (v *Volumes) lookAtTargets(ctx context.Context) {
 		all = append(all, vol)
 	}
 	v.mu.RUnlock()
+	forgotten := false
 	for _, vol := range all {
 		v.lookAt(ctx, vol)
 		vol.mu.Lock()
@@ -56,7 +57,11 @@ func (v *Volumes) lookAtTargets(ctx context.Context) {
 		vol.mu.Unlock()
 		v.mu.Lock()
 		v.forget(vol)
+		forgotten = forgotten || v.volumes[vol.handle] != vol
 		v.mu.Unlock()
+	}
+	if forgotten {
+		v.dropGone(ctx) // An arrival may go on, and would report to a volume that is no more.
 	}
 }
 
