@@ -43,6 +43,8 @@ type node struct {
 	cluster *cluster
 	rules   attributes.Rules
 	allowed credential.Allowed
+	// addresses are those that inline volumes may reach although they are local.
+	addresses attributes.Addresses
 
 	store     *store.Store
 	mounts    *counted
@@ -110,7 +112,7 @@ func (n *node) start() *node {
 	n.mounts = &counted{System: system}
 	n.volumes = published.New(published.Settings{
 		Driver: driverName, Store: n.store, Followers: n.followers, Mounts: n.mounts, KubeletDir: n.kubelet,
-		Reports: reports, Rules: n.rules, Allowed: n.allowed, Cluster: n.cluster, Log: log,
+		Reports: reports, Rules: n.rules, Allowed: n.allowed, Addresses: n.addresses, Cluster: n.cluster, Log: log,
 	})
 	n.cluster.isOf(n.volumes) // Before anything is followed.
 	n.must(n.volumes.Resume(n.t.Context()))

@@ -43,7 +43,11 @@ func (v *Volumes) hasCluster() bool {
 // take has a Secret count that came with a publish. None changes nothing: what came with
 // the stage, or nobody's, still counts. The caller holds vol.mu.
 func (v *Volumes) take(vol *volume, secret map[string]string) {
-	if len(secret) == 0 || maps.Equal(secret, vol.secret) {
+	if len(secret) == 0 {
+		v.takeNone(vol)
+		return
+	}
+	if maps.Equal(secret, vol.secret) {
 		return
 	}
 	vol.secret = maps.Clone(secret)
@@ -54,6 +58,19 @@ func (v *Volumes) take(vol *volume, secret map[string]string) {
 	}
 	vol.report.Clear(report.CredentialMalformed)
 	vol.attachment.TakeCredential(taken)
+}
+
+// takeNone has a volume be followed as nobody that has no Secret at all. A restarted driver
+// knows such a volume by its scope, unless the flags changed what may be reached: then it
+// would wait for a credential that never comes. The caller holds vol.mu.
+func (v *Volumes) takeNone(vol *volume) {
+	info := &vol.cluster
+	switch {
+	case vol.attachment.HasCredential():
+	case vol.kind != attributes.KindInline && v.hasCluster() && (!info.isKnown || info.stageSecret != "" || info.publishSecret != ""):
+	default:
+		vol.attachment.TakeCredential(credential.Anonymous())
+	}
 }
 
 // credentialOf reads a Secret that a repository of the URL is to be shown.
