@@ -21,7 +21,7 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 	vol.mu.Unlock()
 	switch {
 	case len(p.Secret) == 0 && staged != nil:
-		return staged, nil
+		return staged, staged.Fits(url, v.settings.Allowed)
 	case len(p.Secret) == 0 && info.stageSecret != "" && info.publishSecret == "":
 		return nil, fmt.Errorf("%w: the credential came with the volume's stage, and the driver was restarted since; "+
 			"name the Secret in the PersistentVolume's nodePublishSecretRef too", ErrSecrets)

@@ -31,14 +31,17 @@ func (v *Volumes) Stage(s Staging) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	vol := v.volumes[s.Handle]
-	if vol != nil && vol.isShown() {
+	isShown := vol != nil && vol.isShown()
+	if isShown {
 		vol.restaged(given, err)
-		err = nil
 	}
-	if err != nil {
+	switch {
+	case err != nil && isShown: // The last good one counts on.
+	case err != nil:
 		return fmt.Errorf("the Secret of nodeStageSecretRef: %w", err)
-	}
-	if given != nil {
+	case given == nil:
+		delete(v.staged, s.Handle) // An earlier stage's was another PersistentVolume's.
+	default:
 		v.staged[s.Handle] = given
 	}
 	return nil
