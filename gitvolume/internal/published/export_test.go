@@ -16,3 +16,17 @@ func (v *Volumes) PokeClasses() { v.pokeClasses() }
 
 // Reclaim is what Run does at its start, hourly, and when a PersistentVolume changes.
 func (v *Volumes) Reclaim(ctx context.Context) error { return v.reclaim(ctx) }
+
+// Tire has the pods that wait do so for as long as they are remembered.
+func (v *Volumes) Tire() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, vol := range v.volumes {
+		vol.mu.Lock()
+		for at, w := range vol.waiting {
+			w.since = w.since.Add(-lingering)
+			vol.waiting[at] = w
+		}
+		vol.mu.Unlock()
+	}
+}

@@ -56,6 +56,8 @@ type node struct {
 	volatile string
 	// stopPush is what a push at a stop may take.
 	stopPush time.Duration
+	// addresses are those that inline volumes may reach although they are local.
+	addresses attributes.Addresses
 
 	store     *store.Store
 	mounts    *counted
@@ -132,7 +134,7 @@ func (n *node) start() *node {
 	n.mounts = &counted{System: system}
 	settings := published.Settings{
 		Driver: driverName, Store: n.store, Followers: n.followers, Written: n.written, Mounts: n.mounts, KubeletDir: n.kubelet,
-		Reports: reports, Rules: n.rules, Allowed: n.allowed, Cluster: n.cluster, Log: log,
+		Reports: reports, Rules: n.rules, Allowed: n.allowed, Addresses: n.addresses, Cluster: n.cluster, Log: log,
 	}
 	if n.classes != nil {
 		settings.Classes = n.classes

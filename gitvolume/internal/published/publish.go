@@ -38,6 +38,9 @@ type Publication struct {
 // is about to, the error wraps remote.ErrInProgress; the next call goes on. Of any other
 // error the pod's owner is told. A repeated Publish is asked of Republish first.
 func (v *Volumes) Publish(ctx context.Context, p Publication) error {
+	// Until it is told of, too: an arrival that goes on reports to this volume, and the
+	// cluster answers it.
+	defer v.exit(v.enter(p))
 	err := v.publish(ctx, p)
 	if err != nil {
 		v.Refuse(p, err)

@@ -23,12 +23,10 @@ type waiter struct {
 }
 
 // Refuse tells, on the pod and its claim, why a publish failed. A call that only came too
-// early is not worth an Event: the kubelet shows its answer, and comes again.
+// early is not worth an Event: the kubelet shows its answer, and comes again. Until then
+// the volume is kept, for what goes on meanwhile is its own.
 func (v *Volumes) Refuse(p Publication, err error) {
 	isFetch := isOfRemote(err)
-	if isEarly(err) && !isFetch {
-		return
-	}
 	if handle.Check(p.Handle) != nil {
 		v.settings.Reports.Refused(report.Subject{Kind: p.Kind, Handle: p.Handle}, report.Pod(p.Pod), err.Error())
 		return
@@ -38,6 +36,7 @@ func (v *Volumes) Refuse(p Publication, err error) {
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	switch {
+	case isEarly(err) && !isFetch:
 	case !isFetch:
 		v.settings.Reports.Refused(vol.subject, report.Pod(p.Pod), err.Error())
 	case vol.attachment != nil:

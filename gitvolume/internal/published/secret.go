@@ -22,7 +22,7 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 	vol.mu.Unlock()
 	switch {
 	case len(p.Secret) == 0 && staged != nil:
-		return staged, nil
+		return staged, staged.Fits(url, v.settings.Allowed)
 	case len(p.Secret) == 0 && info.stageSecret != "" && p.Kind == attributes.KindWriteable:
 		return nil, nil
 	case len(p.Secret) == 0 && info.stageSecret != "" && info.publishSecret == "":
@@ -64,15 +64,17 @@ func (v *Volumes) take(vol *volume, secret map[string]string) {
 	vol.attachment.TakeCredential(taken)
 }
 
-// takeNone has a writeable volume's remote be asked as nobody, if it is published without a
-// Secret and none came with its stage either: after a restart nothing else tells that. The
-// caller holds vol.mu.
+// takeNone has a volume's remote be asked as nobody that has no Secret at all, neither of
+// its publish nor of its stage: of a writeable volume nothing else tells that after a
+// restart, and a read-only one would wait for a credential that never comes where the flags
+// changed what may be reached. The caller holds vol.mu.
 func (v *Volumes) takeNone(vol *volume) {
+	info := &vol.cluster
 	switch {
-	case !vol.isBare || vol.writer == nil || vol.attachment == nil || vol.writer.HasCredential():
-	case v.hasCluster() && (!vol.cluster.isKnown || vol.cluster.stageSecret != ""):
+	case !vol.isBare || vol.attachment == nil || vol.attachment.HasCredential():
+	case vol.kind != attributes.KindInline && v.hasCluster() && (!info.isKnown || info.stageSecret != "" || info.publishSecret != ""):
 	default:
-		vol.writer.TakeCredential(credential.Anonymous())
+		vol.attachment.TakeCredential(credential.Anonymous())
 	}
 }
 

@@ -169,3 +169,20 @@ func (p *pod) refusedOnceKnown(n *node, tell func()) {
 	tell()
 	p.refused(published.ErrSecrets, "nodePublishSecretRef")
 }
+
+// The PersistentVolume was made again without a Secret, and the stage before this one was
+// never ended: what it brought is not this volume's. Neither does a token go over a
+// connection that it would not have been taken for.
+func TestAStageTakesTheEarlierOnesPlace(t *testing.T) {
+	f := newForge(t)
+	n := newNodeOverHTTP(t)
+	p := n.claimed("pv", "a", f.url).staged(right).staged(nil)
+	p.refused(remote.ErrAuthentication, "")
+
+	n.allowed = credential.Allowed{}
+	n.restart()
+	p.wish.Attributes["url"] = "https://127.0.0.1/r.git"
+	p.staged(right)
+	p.wish.Attributes["url"] = f.url
+	p.refused(credential.ErrUnfit, "")
+}

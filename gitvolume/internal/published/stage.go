@@ -41,6 +41,8 @@ func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 			return fmt.Errorf("the Secret of nodeStageSecretRef: %w", err)
 		}
 		v.keepStaged(s.Handle, given)
+	} else {
+		v.dropStaged(s.Handle) // An earlier stage's was another PersistentVolume's.
 	}
 	if s.Kind != attributes.KindWriteable {
 		return nil
@@ -135,8 +137,12 @@ func (v *Volumes) keepStaged(handle string, given *credential.Credential) {
 // Unstage forgets what a stage brought. Of a writeable volume it tries once more to push
 // what the remote lacks, and keeps the tree.
 func (v *Volumes) Unstage(ctx context.Context, handle string) error {
-	v.mu.Lock()
-	delete(v.staged, handle)
-	v.mu.Unlock()
+	v.dropStaged(handle)
 	return v.unstageWritten(ctx, handle)
+}
+
+func (v *Volumes) dropStaged(handle string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.staged, handle)
 }

@@ -29,10 +29,7 @@ func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 		return err
 	}
 	defer unlock()
-	record, err := v.recorded(volume)
-	if err != nil {
-		return err
-	}
+	record, unread := v.latest(volume)
 	if !nowhere {
 		taken, err := v.targets.TakeOff(path, hasTarget(record, path))
 		if err != nil {
@@ -52,7 +49,20 @@ func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 		v.settings.Log.Warn("a volume is unpublished whose tree has no record: it stays as it is", "volume", volume)
 		return nil
 	}
-	return v.quit(ctx, volume, record, path)
+	return v.quit(ctx, volume, record, unread, path)
+}
+
+// latest is the record of a volume, that of a writeable one from memory if it is there: what
+// its pod wrote is committed whatever became of the record meanwhile.
+func (v *Volumes) latest(volume string) (store.Record, error) {
+	if vol := v.known(volume); vol != nil {
+		vol.mu.Lock()
+		defer vol.mu.Unlock()
+		if vol.writer != nil {
+			return vol.writer.Record(), nil
+		}
+	}
+	return v.recorded(volume)
 }
 
 // hasTree tells whether the store has a tree that a pod wrote.
@@ -86,20 +96,38 @@ func hasTarget(r store.Record, path string) bool {
 }
 
 // quit forgets that the volume is at the canonical path, and the volume with the last of
-// its targets. The caller has the handle.
-func (v *Volumes) quit(ctx context.Context, volume string, r store.Record, path string) error {
+// its targets. The error is why its record is not known. The caller has the handle.
+func (v *Volumes) quit(ctx context.Context, volume string, r store.Record, unread error, path string) error {
 	vol := v.known(volume)
 	var attached attachment
 	if vol != nil {
 		attached = vol.left(path)
 	}
 	r.Targets = withoutTarget(r.Targets, path)
-	if len(r.Targets) > 0 {
-		if attached != nil {
-			return attached.Save(func(kept *store.Record) { kept.Targets = withoutTarget(kept.Targets, path) })
-		}
-		return v.settings.Store.Save(r)
+	// What the memory has counts for more: the record may be damaged, or have been kept from
+	// being written by a full disk.
+	var err error
+	switch {
+	case attached == nil && unread != nil:
+		// No pod waits for a record that a later driver wrote, or that a disk does not give.
+		v.settings.Log.Warn("the record of a volume that is unpublished stays as it is", "volume", volume, "error", unread)
+		return nil
+	case attached != nil && vol.isSomewhere():
+		err = attached.Save(func(kept *store.Record) { kept.Targets = withoutTarget(kept.Targets, path) })
+	case attached == nil && len(r.Targets) > 0:
+		err = v.settings.Store.Save(r)
+	default:
+		return v.detach(ctx, volume, vol)
 	}
+	if err != nil {
+		// No pod waits for that. After a restart the target is found to be gone.
+		v.settings.Log.Warn("the record of a volume names a target that it is no longer at", "volume", volume, "target", path, "error", err)
+	}
+	return nil
+}
+
+// detach takes all away that the node has of a volume; vol is nil if there is none.
+func (v *Volumes) detach(ctx context.Context, volume string, vol *volume) error {
 	// Also of what is only on its way: nobody waits for it any more.
 	if err := v.settings.Followers.Detach(ctx, volume); err != nil {
 		return err
@@ -114,6 +142,13 @@ func (v *Volumes) known(handle string) *volume {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.volumes[handle]
+}
+
+// isSomewhere tells whether the volume has a place.
+func (vol *volume) isSomewhere() bool {
+	vol.mu.Lock()
+	defer vol.mu.Unlock()
+	return len(vol.places) > 0
 }
 
 // left forgets a place, and gives what the volume is attached by.

@@ -21,6 +21,7 @@ type attachment interface {
 	Record() store.Record
 	Save(change func(*store.Record)) error
 	TakeCredential(c *credential.Credential)
+	HasCredential() bool
 	Demand()
 	Detach(ctx context.Context) error
 }

@@ -49,6 +49,7 @@ func (v *Volumes) Run(ctx context.Context) {
 }
 
 func (v *Volumes) lookAtTargets(ctx context.Context) {
+	forgotten := false
 	for _, vol := range v.all() {
 		v.lookAt(ctx, vol)
 		vol.mu.Lock()
@@ -59,7 +60,11 @@ func (v *Volumes) lookAtTargets(ctx context.Context) {
 		}
 		v.mu.Lock()
 		v.forget(vol)
+		forgotten = forgotten || v.volumes[vol.handle] != vol
 		v.mu.Unlock()
+	}
+	if forgotten {
+		v.dropGone(ctx) // An arrival may go on, and would report to a volume that is no more.
 	}
 }
 

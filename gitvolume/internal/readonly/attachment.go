@@ -86,6 +86,13 @@ func (a *Attachment) TakeCredential(c *credential.Credential) {
 	a.volume.Report.Clear(report.CredentialMissing)
 }
 
+// HasCredential tells whether the volume waits for no credential.
+func (a *Attachment) HasCredential() bool {
+	a.credentialMu.Lock()
+	defer a.credentialMu.Unlock()
+	return a.credential != nil
+}
+
 func (a *Attachment) takes(c *credential.Credential) (isNew bool) {
 	a.credentialMu.Lock()
 	defer a.credentialMu.Unlock()
