@@ -425,6 +425,6 @@ func TestClaimThatIsNotKnown(t *testing.T) {
 	if err := n.volumes.Publish(ctx, p.wish); err == nil {
 		t.Error("it is published")
 	}
-	n.cluster.knows("pv")
+	n.cluster.tells("pv", nil)
 	p.published()
 }
