@@ -17,6 +17,7 @@ import (
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/published"
@@ -188,7 +189,7 @@ func (n *node) openVolumes() error {
 func (n *node) listen() error {
 	service := driver.New(driver.Config{NodeID: n.options.NodeID, Volumes: n.volumes})
 	return n.Listen(nodeplugin.Service{
-		Store: n.store, Codes: driver.Codes(),
+		Store: n.store, Codes: driver.Codes(), Hide: attributes.WithoutSecrets,
 		Register: func(r grpc.ServiceRegistrar) { csi.RegisterNodeServer(r, service) },
 	})
 }
