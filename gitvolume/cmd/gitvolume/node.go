@@ -153,7 +153,7 @@ func (n *node) recover(ctx context.Context) {
 
 func (n *node) openFollowers() (err error) {
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Connect: n.reach, Slots: n.slots, Key: n.key,
+		Store: n.store, Connect: n.reach, Slots: n.slots, Key: n.key, IsShown: published.ShownBy(n.Mounts),
 		DemandEvery: n.options.demandMinInterval, Demanded: n.reports.PullDemanded,
 		Jitter: rand.Float64, Log: n.Log,
 	})

@@ -94,8 +94,10 @@ func (n *node) start() *node {
 	n.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: slots, Timeout: time.Minute})
 	hosts, err := credential.OpenKnownHosts(n.store.SSHDir())
 	n.must(err)
+	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
+	n.must(err)
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
+		Store: n.store, IsShown: published.ShownBy(system), Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
 		Connect: func(asked readonly.Asked) readonly.Remote {
 			a := access.New(access.Settings{
 				Command: command, Fetches: n.fetches, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
@@ -106,8 +108,6 @@ func (n *node) start() *node {
 			return readonly.Over(a)
 		},
 	})
-	n.must(err)
-	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
 	n.must(err)
 	n.mounts = &counted{System: system}
 	n.volumes = published.New(published.Settings{
