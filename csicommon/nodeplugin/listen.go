@@ -29,9 +29,10 @@ type Store interface {
 // Service is what a driver has others call.
 type Service struct {
 	Store Store
-	// Register adds the CSI services, and Codes are those of server.Config.
+	// Register adds the CSI services. Codes and Hide are those of server.Config.
 	Register func(grpc.ServiceRegistrar)
 	Codes    []server.Code
+	Hide     func(value string) string
 }
 
 // Listen makes the servers and binds their addresses: from then on callers wait, until
@@ -57,7 +58,7 @@ func (p *Plugin) listenCSI(s Service) (err error) {
 	}
 	p.server, err = server.New(server.Config{
 		Driver: p.config.Driver, Version: build.Version(), Codes: s.Codes, Ready: s.Store.Usable,
-		Register: s.Register, Meter: p.Meter, Log: p.Log,
+		Register: s.Register, Hide: s.Hide, Meter: p.Meter, Log: p.Log,
 	})
 	if err != nil {
 		return err

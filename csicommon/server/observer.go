@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // observer stands around every call: it recovers a panic, translates the error,
@@ -22,6 +23,7 @@ type observer struct {
 	driver  string
 	codes   []Code
 	seconds metric.Float64Histogram
+	hide    func(value string) string
 	log     *slog.Logger
 }
 
@@ -36,6 +38,7 @@ func newObserver(config Config) (*observer, error) {
 		driver:  config.Driver,
 		codes:   append(append([]Code{}, config.Codes...), common()...),
 		seconds: seconds,
+		hide:    config.Hide,
 		log:     config.Log,
 	}, nil
 }
@@ -79,8 +82,27 @@ func (o *observer) logCall(ctx context.Context, request any, method string, err 
 	if !o.log.Enabled(ctx, level) {
 		return
 	}
-	attributes = append(attributes, slog.String("request", protosanitizer.StripSecrets(request).String()))
+	attributes = append(attributes, slog.String("request", protosanitizer.StripSecrets(o.hidden(request)).String()))
 	o.log.LogAttrs(ctx, level, "served a call", attributes...)
+}
+
+// hidden is a request without what its author wrote where no secret belongs: the volume
+// context is no secret to CSI, and somebody's URL has a password in it.
+func (o *observer) hidden(request any) any {
+	type withContext interface {
+		proto.Message
+		GetVolumeContext() map[string]string
+	}
+	given, has := request.(withContext)
+	if !has || o.hide == nil {
+		return request
+	}
+	shown := proto.CloneOf(given)
+	context := shown.GetVolumeContext()
+	for key, value := range context {
+		context[key] = o.hide(value)
+	}
+	return shown
 }
 
 // successLevel keeps what is polled out of the log: probes and capabilities, and

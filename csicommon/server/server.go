@@ -46,8 +46,10 @@ type Config struct {
 	Ready func(context.Context) error
 	// Register adds the driver's CSI services.
 	Register func(grpc.ServiceRegistrar)
-	Meter    metric.Meter
-	Log      *slog.Logger
+	// Hide gives what of a value of a volume context the log may have; nil: all.
+	Hide  func(value string) string
+	Meter metric.Meter
+	Log   *slog.Logger
 }
 
 // Server is one CSI endpoint.

@@ -17,6 +17,7 @@ import (
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/access"
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/attributesclass"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/driver"
@@ -159,7 +160,7 @@ func (n *node) recover(ctx context.Context) {
 
 func (n *node) openFollowers() (err error) {
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Connect: n.follow, Slots: n.slots, Key: n.key,
+		Store: n.store, Connect: n.follow, Slots: n.slots, Key: n.key, IsShown: published.ShownBy(n.Mounts),
 		DemandEvery: n.options.demandMinInterval, Demanded: n.reports.PullDemanded,
 		Jitter: rand.Float64, Log: n.Log,
 	})
@@ -214,7 +215,7 @@ func (n *node) openVolumes() error {
 func (n *node) listen() error {
 	service := driver.New(driver.Config{NodeID: n.options.NodeID, Volumes: n.volumes})
 	return n.Listen(nodeplugin.Service{
-		Store: n.store, Codes: driver.Codes(),
+		Store: n.store, Codes: driver.Codes(), Hide: attributes.WithoutSecrets,
 		Register: func(r grpc.ServiceRegistrar) { csi.RegisterNodeServer(r, service) },
 	})
 }

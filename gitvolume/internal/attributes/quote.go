@@ -18,15 +18,15 @@ func refuse(value, rule string) error {
 
 // refuseURL is refuse for a text that was meant as a URL, in which somebody may have
 // written a password.
-func refuseURL(text, rule string) error { return refuse(withoutSecrets(text), rule) }
+func refuseURL(text, rule string) error { return refuse(WithoutSecrets(text), rule) }
 
 const hidden = "***"
 
-// withoutSecrets hides where a text can hold a credential, read as generously as
+// WithoutSecrets hides where a text can hold a credential, read as generously as
 // possible, because it is asked about texts that are no URL: a user may be all that a
 // forge wants as a token, a password may hold any byte, and a query or a fragment is where
 // some put it.
-func withoutSecrets(text string) string {
+func WithoutSecrets(text string) string {
 	at, query := strings.LastIndexByte(text, '@'), strings.IndexAny(text, "?#")
 	scheme, rest, isURL := strings.Cut(text, "://")
 	isURL = isURL && strings.Trim(scheme, schemeBytes) == ""

@@ -116,8 +116,10 @@ func (n *node) start() *node {
 			Serving: credential.Serving{Dir: n.run, Helper: []string{program, helperWord}, Hosts: hosts},
 		})
 	}
+	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
+	n.must(err)
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
+		Store: n.store, IsShown: published.ShownBy(system), Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
 		Connect: func(asked readonly.Asked) readonly.Remote {
 			a := reach(asked.Repository, asked.Permit, asked.Limits)
 			a.Take(asked.Credential)
@@ -129,8 +131,6 @@ func (n *node) start() *node {
 		Store: n.store, Connect: reach, Merges: func(dir string) history.Merger { return command.Merger(dir) },
 		Watches: watch.New(), Reports: reports, ScanEvery: time.Minute, StopPush: n.stopPush, Volatile: n.volatile, Log: log,
 	})
-	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
-	n.must(err)
 	n.mounts = &counted{System: system}
 	settings := published.Settings{
 		Driver: driverName, Store: n.store, Followers: n.followers, Written: n.written, Mounts: n.mounts, KubeletDir: n.kubelet,

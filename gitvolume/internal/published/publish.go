@@ -217,13 +217,9 @@ func (vol *volume) record(p Publication) store.Record {
 
 // show mounts the volume's tree at the canonical path. The caller has the handle.
 func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) error {
-	tree, err := openTree(a.Dir())
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	// Before the mount: a killed process must have left word of it.
-	err = a.Save(func(r *store.Record) {
+	// Before the mount: a killed process must have left word of it. And before its tree is
+	// looked for, which may have gone with the volume.
+	err := a.Save(func(r *store.Record) {
 		r.Targets = withTarget(r.Targets, store.Target{Path: path, Pod: store.Object(p.Pod), ReadOnly: p.Options.ReadOnly})
 	})
 	if errors.Is(err, store.ErrNoRecord) {
@@ -232,7 +228,7 @@ func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) er
 	if err != nil {
 		return err
 	}
-	if err := v.mount(tree, a.Dir(), path, p.Options); err != nil {
+	if err := v.mount(a.Dir(), path, p.Options); err != nil {
 		return errors.Join(err, v.withdraw(vol, a, path))
 	}
 	vol.mu.Lock()
@@ -254,7 +250,12 @@ func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) er
 
 // mount mounts the tree, unless it is there. What else of the store is there goes: it is
 // what an earlier process left of a checkout that is no more.
-func (v *Volumes) mount(tree *os.File, dir, path string, options mount.Options) error {
+func (v *Volumes) mount(dir, path string, options mount.Options) error {
+	tree, err := openTree(dir)
+	if err != nil {
+		return err
+	}
+	defer tree.Close()
 	if v.shows(path, dir, options.ReadOnly) {
 		return nil
 	}

@@ -271,9 +271,12 @@ func TestSpace(t *testing.T) {
 	if err != nil || space.Used.Inodes != 2 || space.Used.Bytes == 0 || space.Bytes == 0 || space.AvailableInodes == 0 {
 		t.Errorf("%+v, %v", space, err)
 	}
-	for handle, at := range map[string]string{"other": p.target, "pv": n.kubelet} {
-		if _, err := n.volumes.Space(t.Context(), handle, at); !errors.Is(err, published.ErrNotPublished) {
-			t.Errorf("%s at %s: %v", handle, at, err)
+	if _, err := n.volumes.Space(t.Context(), "other", p.target); !errors.Is(err, published.ErrNotPublished) {
+		t.Errorf("another volume: %v", err)
+	}
+	for _, at := range []string{n.kubelet, "relative", "/", n.kubelet + "/..", filepath.Join(p.target, "f", "x")} {
+		if _, err := n.volumes.Space(t.Context(), "pv", at); !errors.Is(err, published.ErrNotPublished) {
+			t.Errorf("at %q: %v", at, err)
 		}
 	}
 }

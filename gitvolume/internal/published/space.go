@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/report"
@@ -45,7 +45,7 @@ func (v *Volumes) Space(ctx context.Context, handle, at string) (Space, error) {
 func (v *Volumes) dirAt(handle, at string) (string, error) {
 	path, err := target.Canonical(at)
 	// A path that can be no target is one more where the volume is not.
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, target.ErrTarget) {
+	if err != nil && !target.LeadsNowhere(err) && !errors.Is(err, target.ErrTarget) && !errors.Is(err, mount.ErrPath) {
 		return "", err
 	}
 	if vol := v.known(handle); vol != nil {

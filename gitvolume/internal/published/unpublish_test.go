@@ -74,3 +74,29 @@ func TestUnpublishOfARecordOfALaterDriver(t *testing.T) {
 		t.Errorf("the record is %q, %v", kept, err)
 	}
 }
+
+// Pods go on seeing what a record named that is damaged, whoever else goes and however
+// often the driver starts, until their volume can be published anew.
+func TestATreeWhoseRecordIsLost(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	p, other := n.claimed("pv", "a", urlOf(b)).published(), n.claimed("other", "b", urlOf(b)).published()
+	n.stop()
+	n.must(os.WriteFile(n.recordOf("pv"), []byte("{"), 0o600))
+	n.must(os.Rename(b.Dir, b.Dir+".away"))
+	n.start()
+	if err := p.publish(); err == nil {
+		t.Error("it is published without its remote")
+	}
+	other.unpublish()
+	n.restart()
+	p.shows("f", "1")
+	n.must(os.Rename(b.Dir+".away", b.Dir))
+	b.Grow("main", "f", "2")
+	p.published().shows("f", "2")
+	if n.mounts.binds > 0 {
+		t.Errorf("%d binds, want the mount that the pod sees", n.mounts.binds)
+	}
+	p.unpublish()
+	n.isEmpty()
+}

@@ -19,11 +19,14 @@ var ErrOther = errors.New("a volume of this handle is attached that follows some
 // ErrNoCheckout says that nothing is shown of a volume: it was not attached to its end.
 var ErrNoCheckout = errors.New("the volume has no checkout")
 
-// Settings are what Followers need. Demanded and Jitter alone may be nil.
+// Settings are what Followers need. IsShown, Demanded and Jitter alone may be nil.
 type Settings struct {
 	Store *store.Store
 	// Connect makes the Remote of a credential. It must not wait.
 	Connect func(Asked) Remote
+	// IsShown tells whether the tree at a path is mounted: pods may see one of which the
+	// record was lost.
+	IsShown func(dir string) (bool, error)
 	// Slots bound background work, that of Fetches too.
 	Slots *remote.Slots
 	// Key makes digests of credentials. As long as the store is the same, so is the key:
@@ -60,7 +63,8 @@ type Followers struct {
 	followers map[string]*follower   // By the repository's directory.
 }
 
-// New removes the checkouts that no volume's record names: a crash left them. Nothing is
+// New removes the checkouts that no volume's record names and no pod sees: a crash left
+// them. Nothing is
 // followed yet. Close ends all of it.
 func New(settings Settings) (*Followers, error) {
 	f := &Followers{
@@ -101,7 +105,7 @@ func (f *Followers) sweep() error {
 	}
 	for _, key := range keys {
 		if named[key] == 0 {
-			err = errors.Join(err, f.settings.Store.RemoveCheckout(key))
+			err = errors.Join(err, f.remove(key))
 		}
 	}
 	return err
@@ -177,6 +181,19 @@ func (f *Followers) drop(ctx context.Context, key string) error {
 	// One that was not resumed counts too, and one whose record cannot be read may.
 	if named, known, err := f.named(); err != nil || !known || named[key] > 0 {
 		return err
+	}
+	return f.remove(key)
+}
+
+// remove removes a checkout that no record names, unless pods see it all the same: when
+// they do no more, the next start does it.
+func (f *Followers) remove(key string) error {
+	if f.settings.IsShown != nil {
+		shown, err := f.settings.IsShown(f.dir(key))
+		if shown || err != nil {
+			f.settings.Log.Warn("a checkout stays although no record names it, because pods may see it", "checkout", key, "error", err)
+			return nil
+		}
 	}
 	return f.settings.Store.RemoveCheckout(key)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -50,6 +51,20 @@ func TestFlagsBoundWhatIsReached(t *testing.T) {
 	wantCode(t, n.publish(n.volume("w", "url", "https://example.org/r"), pod(1)), codes.InvalidArgument)
 	n.plugin.awaitLog("--allow-local-urls")
 	n.plugin.awaitLog("--allow-url")
+}
+
+// Who writes a password into a URL is refused, and reads it in no log.
+func TestAPasswordInAURLIsNotLogged(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.start()
+	wantCode(t, n.publish(n.volume("v", "url", "https://me:hunter2@git.example.com/r"), pod(1)), codes.InvalidArgument)
+	n.plugin.awaitLog("served a call")
+	n.plugin.awaitLog("***@git.example.com")
+	n.plugin.stop()
+	if log := n.plugin.log.String(); strings.Contains(log, "hunter2") {
+		t.Errorf("the log has it:\n%s", log)
+	}
 }
 
 func TestOtherAccessModesAreRefused(t *testing.T) {
