@@ -30,10 +30,10 @@ func TestDeadRemoteAtTheStop(t *testing.T) {
 	back()
 	arrives(t, b, "g", "1")
 	until(t, "nothing is left to push", func() bool { return !p.record().Position.Owes() })
-	n.volumes.LookAtTargets(t.Context())
-	if n.volumes.Holds("pv") {
-		t.Error("the volume is not done with")
-	}
+	until(t, "the volume is done with", func() bool {
+		n.volumes.LookAtTargets(t.Context())
+		return !n.volumes.Holds("pv")
+	})
 }
 
 // No credential is kept for a volume whose PersistentVolume went.
