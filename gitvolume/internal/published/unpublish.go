@@ -77,13 +77,10 @@ func (v *Volumes) recorded(volume string) (store.Record, error) {
 		return store.Record{}, nil
 	}
 	r, err := v.settings.Store.Load(volume)
-	switch {
-	case err == nil:
-		return r, nil
-	case !errors.Is(err, store.ErrNoRecord) && !errors.Is(err, store.ErrDamagedRecord):
-		return store.Record{}, err
+	if errors.Is(err, store.ErrNoRecord) || errors.Is(err, store.ErrDamagedRecord) {
+		return store.Record{}, nil
 	}
-	return store.Record{}, nil
+	return r, err
 }
 
 func hasTarget(r store.Record, path string) bool {
