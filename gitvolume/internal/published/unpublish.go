@@ -78,7 +78,7 @@ func (v *Volumes) recorded(volume string) (store.Record, error) {
 	}
 	r, err := v.settings.Store.Load(volume)
 	if errors.Is(err, store.ErrNoRecord) || errors.Is(err, store.ErrDamagedRecord) {
-		return store.Record{}, nil
+		r, err = store.Record{}, nil
 	}
 	return r, err
 }
