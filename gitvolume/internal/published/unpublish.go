@@ -74,7 +74,7 @@ func (v *Volumes) hasTree(volume string) bool {
 // recorded is the record of a volume; zero if there is none.
 func (v *Volumes) recorded(volume string) (store.Record, error) {
 	if handle.Check(volume) != nil {
-		return store.Record{}, nil
+		return store.Record{}, nil //nolint:nilerr // What can be no handle has none.
 	}
 	r, err := v.settings.Store.Load(volume)
 	if errors.Is(err, store.ErrNoRecord) || errors.Is(err, store.ErrDamagedRecord) {
