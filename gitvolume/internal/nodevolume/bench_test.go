@@ -76,7 +76,7 @@ func BenchmarkToRemote(b *testing.B) {
 		tip := upstream.Tip("refs/heads/main")
 		v.write("d0/e0/f0", fmt.Sprint(n))
 		quiet := time.Now().Add(quiesce)
-		within(b, 30*time.Second, func() bool { return upstream.Tip("refs/heads/main") != tip }, func() string { return "nothing arrives" })
+		within(b, 2*time.Minute, func() bool { return upstream.Tip("refs/heads/main") != tip }, func() string { return "nothing arrives" })
 		took += time.Since(quiet)
 	}
 	v.stop()

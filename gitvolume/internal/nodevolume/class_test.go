@@ -155,7 +155,7 @@ func TestPublishWhileTheRepositoryIsHeld(t *testing.T) {
 	if err := v.Publish(ctx); err == nil {
 		t.Error("a tree was published of a repository that nobody could have")
 	}
-	within(t, 10*time.Second, func() bool { return followed() == 0 }, func() string { return "the volume is followed still" })
+	within(t, 2*time.Minute, func() bool { return followed() == 0 }, func() string { return "the volume is followed still" })
 	release()
 	drop()
 	check(t, v.Publish(t.Context()))

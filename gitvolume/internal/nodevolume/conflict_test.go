@@ -138,7 +138,7 @@ func TestRace(t *testing.T) {
 			want[path] = "1"
 		}
 	}
-	within(t, 30*time.Second, func() bool {
+	within(t, 2*time.Minute, func() bool {
 		for _, branch := range []string{"main", "main.notes"} {
 			got := filesOf(upstream, branch)
 			maps.DeleteFunc(got, func(path, _ string) bool { return want[path] == "" })

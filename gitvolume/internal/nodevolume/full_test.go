@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 		// The application's own write finds no room, or what is left of it.
 		_ = os.WriteFile(filepath.Join(v.tree(), "big"), make([]byte, 64<<10), 0o644)
 		check(t, os.RemoveAll(filepath.Join(v.tree(), "big")))
-		within(t, 30*time.Second, func() bool { return len(v.faults()) > 0 }, func() string { return "nothing tells of the full disk" })
+		within(t, 2*time.Minute, func() bool { return len(v.faults()) > 0 }, func() string { return "nothing tells of the full disk" })
 		if round == 1 {
 			// A stop that cannot commit has to be tried again.
 			v.write("late", "")

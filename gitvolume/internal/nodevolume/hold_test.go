@@ -28,7 +28,7 @@ func (p *process) hold(text string) (release func()) {
 		defer close(ended)
 		_, _ = repository.SetAside(ctx, instance, "a test holds it")
 	}()
-	within(p.t, 10*time.Second, func() bool {
+	within(p.t, 2*time.Minute, func() bool {
 		moment, cancel := context.WithTimeout(p.t.Context(), 10*time.Millisecond)
 		defer cancel()
 		free, err := repository.Use(moment)

@@ -82,7 +82,7 @@ func TestMetadataRefused(t *testing.T) {
 			}
 			v.soon(row.fault...)
 			if row.metadata { // The second of two pushes.
-				within(t, 20*time.Second, func() bool { return upstream.Tip(metadataRef) != "" }, func() string { return "the metadata does not arrive" })
+				within(t, 2*time.Minute, func() bool { return upstream.Tip(metadataRef) != "" }, func() string { return "the metadata does not arrive" })
 			}
 			if (upstream.Tip("refs/heads/main") != before) != row.branch || (upstream.Tip(metadataRef) != "") != row.metadata {
 				t.Errorf("the refs are %v", upstream.Refs())
@@ -206,7 +206,7 @@ func TestStopWhileMetadataIsPushed(t *testing.T) {
 	p := newProcess(t, newDir(t))
 	v := p.volume(wants(upstream.Dir)).publish()
 	v.writePrivate("b", "1")
-	within(t, 20*time.Second, func() bool {
+	within(t, 2*time.Minute, func() bool {
 		_, err := os.Stat(filepath.Join(upstream.Dir, "slow"))
 		return err == nil
 	}, func() string { return "the metadata is not pushed" })

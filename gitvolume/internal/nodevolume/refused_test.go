@@ -38,7 +38,7 @@ func TestRefusedPush(t *testing.T) {
 				check(t, err)
 				return strings.Fields(string(content))
 			}
-			within(t, 20*time.Second, func() bool { return len(calls()) > 1 }, func() string { return "it is not tried again" })
+			within(t, 2*time.Minute, func() bool { return len(calls()) > 1 }, func() string { return "it is not tried again" })
 			at := calls()
 			if gap := at[1][:len(at[1])-9]; gap < at[0][:len(at[0])-9] || len(at) > 2 {
 				t.Errorf("it was tried at %q", at)

@@ -165,7 +165,7 @@ func TestManyCommits(t *testing.T) {
 	for i := range rounds {
 		v.write("a", fmt.Sprint(i))
 		tip := v.Position().Tip
-		within(t, 20*time.Second, func() bool { return v.Position().Tip != tip }, func() string { return "it is not committed" })
+		within(t, 2*time.Minute, func() bool { return v.Position().Tip != tip }, func() string { return "it is not committed" })
 		if i == 10 {
 			before = descriptors()
 		}
@@ -203,7 +203,7 @@ func TestOtherVolumeGoes(t *testing.T) {
 	away := upstream.Dir + ".away"
 	check(t, os.Rename(upstream.Dir, away))
 	v.write("a", "2")
-	within(t, 10*time.Second, func() bool { return len(v.faults()) > 0 }, func() string { return "no push failed" })
+	within(t, 2*time.Minute, func() bool { return len(v.faults()) > 0 }, func() string { return "no push failed" })
 	check(t, p.store.Remove("second"))
 	repository := p.repositories()[0]
 	for _, command := range []string{"reflog expire --expire=now --all", "gc --prune=now --quiet"} {

@@ -454,7 +454,7 @@ func urlOf(b *gittest.Bare) string { return "file://" + b.Dir }
 
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not happen: %s", what)
 		}

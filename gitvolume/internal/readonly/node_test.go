@@ -237,7 +237,7 @@ func read(a *readonly.Attachment, path string) string {
 
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	within(t, 30*time.Second, what, done)
+	within(t, 2*time.Minute, what, done)
 }
 
 func within(t testing.TB, limit time.Duration, what string, done func() bool) {

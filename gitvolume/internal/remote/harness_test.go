@@ -217,7 +217,7 @@ func wantError(t testing.TB, err, kind error) {
 
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it does not happen in 30 s: %s", what)
 		}
