@@ -40,15 +40,16 @@ type Publication struct {
 func (v *Volumes) Publish(ctx context.Context, p Publication) error {
 	// Until it is told of, too: an arrival that goes on reports to this volume, and the
 	// cluster answers it.
-	defer v.exit(v.enter(p))
-	err := v.publish(ctx, p)
+	vol := v.enter(p)
+	defer v.exit(vol)
+	err := v.publish(ctx, vol, p)
 	if err != nil {
 		v.Refuse(p, err)
 	}
 	return err
 }
 
-func (v *Volumes) publish(ctx context.Context, p Publication) error {
+func (v *Volumes) publish(ctx context.Context, vol *volume, p Publication) error {
 	path, err := target.Canonical(p.Target)
 	if err != nil {
 		return err
@@ -60,8 +61,6 @@ func (v *Volumes) publish(ctx context.Context, p Publication) error {
 	if err != nil {
 		return err
 	}
-	vol := v.enter(p)
-	defer v.exit(vol)
 	if err := v.checkKind(vol, p.Kind); err != nil {
 		return err
 	}
@@ -320,8 +319,10 @@ func withoutTarget(all []store.Target, path string) []store.Target {
 }
 
 // openTree opens a directory of the store as a place, without following a link.
-func openTree(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func openTree(dir string) (*os.File, error) { return openDir(dir, unix.O_PATH) }
+
+func openDir(dir string, how int) (*os.File, error) {
+	fd, err := unix.Open(dir, how|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}

@@ -59,13 +59,7 @@ func (v *Volumes) dirAt(handle, at string) (string, error) {
 }
 
 // openMeasured opens a tree for who goes through it.
-func openMeasured(dir string) (*os.File, error) {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
-	}
-	return os.NewFile(uintptr(fd), dir), nil
-}
+func openMeasured(dir string) (*os.File, error) { return openDir(dir, unix.O_RDONLY) }
 
 // Abnormal is all that is wrong with a volume, from memory; nil for one that is not here.
 func (v *Volumes) Abnormal(handle string) []report.Reason {

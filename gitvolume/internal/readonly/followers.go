@@ -64,8 +64,7 @@ type Followers struct {
 }
 
 // New removes the checkouts that no volume's record names and no pod sees: a crash left
-// them. Nothing is
-// followed yet. Close ends all of it.
+// them. Nothing is followed yet. Close ends all of it.
 func New(settings Settings) (*Followers, error) {
 	f := &Followers{
 		settings: settings, suspect: make(chan struct{}, 1),
