@@ -129,9 +129,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			h.remote.Grow("main", "a", "1")
 			p := h.watch("d", "--class", h.fast())
 			p.awaits("armed: class fast", 1)
-			if err := os.RemoveAll(h.path(row.deleted)); err != nil {
-				t.Fatal(err)
-			}
+			h.deleteAll(row.deleted)
 			if row.deleted != "d" {
 				h.write("d/b", "1")
 			}

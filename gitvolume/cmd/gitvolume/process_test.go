@@ -21,7 +21,7 @@ import (
 const programVariable = "GITVOLUME_TEST_PROGRAM"
 
 // patience bounds every wait, for a machine that is slow and loaded.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	remote.Child(os.Args)
@@ -85,6 +85,19 @@ metadata: {name: fast}
 driverName: git.liken.sh
 parameters: {push.quiesce: 5s}
 `
+
+// deleteAll deletes what a process may be writing to. A directory that was listed as empty
+// has something in it again when its turn comes, until the process has noticed.
+func (h *home) deleteAll(path string) {
+	h.t.Helper()
+	await(h.t, path+" deleted", func() bool {
+		err := os.RemoveAll(h.path(path))
+		if err != nil && !errors.Is(err, unix.ENOTEMPTY) {
+			h.t.Fatal(err)
+		}
+		return err == nil
+	})
+}
 
 // fast is the file of a class that is as fast as a class can be.
 func (h *home) fast() string { return h.write("fast.yaml", fastClass) }
