@@ -44,9 +44,7 @@ func (v *Volume) Run() {
 		}
 		if stop := v.told(); stop != nil {
 			err := stop.last()
-			v.mail.stopped()
-			stop.done <- err
-			if err == nil || IsFinal(err) {
+			if v.mail.deliver(stop, err) && (err == nil || IsFinal(err)) {
 				return
 			}
 		}
@@ -54,7 +52,7 @@ func (v *Volume) Run() {
 		next := v.next(time.Now())
 		if next.IsZero() && v.watch == nil {
 			if stop := v.told(); stop != nil {
-				stop.done <- nil
+				v.mail.deliver(stop, nil)
 			}
 			return
 		}
