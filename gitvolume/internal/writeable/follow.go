@@ -26,15 +26,20 @@ type treeConflict struct {
 }
 
 func (c *treeConflict) Error() string {
+	return "changed both by upstream and by the application: " + printed(c.paths)
+}
+
+// printed names the first of some paths, and how many there are beside them.
+func printed(paths []string) string {
 	shown := make([]string, 0, 3)
-	for _, path := range c.paths[:min(len(c.paths), 3)] {
+	for _, path := range paths[:min(len(paths), 3)] {
 		shown = append(shown, printable(path))
 	}
 	text := strings.Join(shown, ", ")
-	if more := len(c.paths) - len(shown); more > 0 {
+	if more := len(paths) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return "changed both by upstream and by the application: " + text
+	return text
 }
 
 // follow takes the volume to where the ref is now, its own commits on top. The error is a
