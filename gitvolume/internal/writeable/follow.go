@@ -182,9 +182,11 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 		return err
 	}
 	paths := slices.Clone(moved.Written)
-	for path := range metadata.Diff(before, v.record) {
-		if path != metadata.Root || !v.ForeignRoot {
-			paths = append(paths, path)
+	if !v.partial { // Else what the record lacks is no news of the remote's.
+		for path := range metadata.Diff(before, v.record) {
+			if path != metadata.Root || !v.ForeignRoot {
+				paths = append(paths, path)
+			}
 		}
 	}
 	if err := v.replay(ctx, paths); err != nil {
@@ -199,7 +201,7 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 
 // replay gives files that were put in place their metadata; nil paths are all.
 func (v *Volume) replay(ctx context.Context, paths []string) error {
-	if v.Arming.Policy.Metadata {
+	if v.Arming.Policy.Metadata && (paths != nil || !v.partial) {
 		record, err := v.replayed()
 		if err != nil {
 			return err

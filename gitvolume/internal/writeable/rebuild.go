@@ -45,9 +45,10 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 			return v.beginAnew(ctx, up)
 		}
 	}
-	p := store.Position{Tree: v.position.Tree, Followed: v.position.Followed, MetadataBase: up.record}
-	p.Metadata = v.recordCommit(up)
-	p.MetadataAgreed = p.Metadata
+	p := store.Position{Tree: v.position.Tree, Followed: v.position.Followed}
+	if err := v.lastAgreed(&p, up); err != nil {
+		return err
+	}
 	switch found, err := v.lastKnown(up); {
 	case err != nil:
 		return err
@@ -60,6 +61,24 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 		return err
 	}
 	return v.keep(p)
+}
+
+// lastAgreed has a position begin with the record that the volume and the remote last agreed
+// on, none if there was none, as long as the remote's goes on from that: what of the tree is
+// not in it is the volume's own.
+func (v *Volume) lastAgreed(p *store.Position, up upstream) error {
+	p.Partial = true
+	p.Metadata, p.MetadataBase = v.recordCommit(up), up.record
+	was := v.position.MetadataAgreed
+	has, err := v.has(p.Metadata, was)
+	if err != nil {
+		return err
+	}
+	if has || was.IsZero() {
+		p.Metadata, p.MetadataBase = was, was
+	}
+	p.MetadataAgreed = p.Metadata
+	return nil
 }
 
 // clearAway clears the tree of what a move left that nobody can finish any more.
