@@ -72,8 +72,12 @@ func (p *process) collected(dir string) {
 	for _, repository := range p.repositories() {
 		packs, err := filepath.Glob(filepath.Join(repository, "objects", "pack", "*.pack"))
 		check(p.t, err)
-		left, err := filepath.Glob(filepath.Join(repository, "objects", "pack", "*tmp*"))
-		check(p.t, err)
+		var left []string
+		for _, unfinished := range []string{"tmp_pack_*", "tmp_idx_*", "tmp_rev_*", ".tmp-*"} {
+			found, err := filepath.Glob(filepath.Join(repository, "objects", "pack", unfinished))
+			check(p.t, err)
+			left = append(left, found...)
+		}
 		if len(packs) > 2 || len(left) > 0 {
 			p.t.Errorf("after a collection there are the packs %q, and unfinished %q", packs, left)
 		}
