@@ -60,6 +60,9 @@ func (v *Volume) follow(ctx context.Context, up upstream) error {
 		v.sayRebased(replayed, up.tip, time.Since(began))
 		v.clock.pushed()
 		v.owe()
+		if !v.position.HasUnpushed() {
+			v.sayUpToDate() // Only the answer to a push was lost.
+		}
 	}
 	return err
 }

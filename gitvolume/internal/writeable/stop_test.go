@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/writeable"
 )
 
@@ -50,5 +51,28 @@ func TestStopReturnsInTime(t *testing.T) {
 		n.stop()
 		w.remoteHas("main", files{"a": "3"})
 		n.faultsAre()
+	})
+}
+
+// A push of which only the answer was lost, at the stop, has not failed any more once the
+// next start finds it on the remote.
+func TestLostAnswerAtTheStop(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.put("main", files{"a": "1"})
+		n := w.node()
+		n.publish()
+		n.settle(time.Minute)
+		n.remote.set(func(r *nodeRemote) { r.lost = true })
+		n.write("a", "2")
+		n.stop()
+		n.faultsAre(report.PushFailed)
+		w.remoteHas("main", files{"a": "2"})
+		n.remote.set(func(r *nodeRemote) { r.down = nil })
+		w.put("main", files{"b": "1"})
+		n.publish()
+		n.settle(time.Minute)
+		n.has(files{"a": "2", "b": "1"})
+		n.faultsAre()
+		n.stop()
 	})
 }
