@@ -74,6 +74,7 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 		}
 	}
 	if !v.keepsRecord() {
+		made.position.Partial = made.position.Partial || len(result.Metadata) > 0
 		return made, nil
 	}
 	if made.record, err = v.record.Apply(result.Metadata); err != nil {
@@ -156,7 +157,7 @@ func (v *Volume) keepMemory() {
 // everything if there is nothing, is read by the next scan.
 func (v *Volume) recall() error {
 	commit, memory := v.Keeper.Memory()
-	if v.position.Partial {
+	if v.position.Partial && v.keepsRecord() {
 		memory = nil // It would hide what the record lacks.
 	}
 	if memory != nil {
@@ -167,6 +168,12 @@ func (v *Volume) recall() error {
 		}
 		v.Log.Info("what was remembered of the tree cannot be used; all of it is read again", "error", err)
 	}
+	return v.forget()
+}
+
+// forget forgets what the tree looked like when it was committed. The next scan reads all of
+// it.
+func (v *Volume) forget() error {
 	var empty *worktree.Memory
 	edits, err := v.differences(object.ID{}, v.tipTree)
 	if err != nil {

@@ -284,7 +284,14 @@ func (v *Volume) told() (stop *stopping) {
 
 // rearm takes another class: all there is counts as written now, by the rules of that.
 func (v *Volume) rearm(arming Arming) {
+	kept := v.keepsRecord()
 	v.take(arming)
+	if v.position.Partial && v.keepsRecord() && !kept {
+		// What was committed without a record is in none.
+		if err := v.forget(); err != nil {
+			v.stuck(err)
+		}
+	}
 	v.seen, v.unannounced = nil, true
 	v.agenda.addEverything()
 	if v.watch != nil {

@@ -118,3 +118,39 @@ func TestRecordTooLarge(t *testing.T) {
 		other.stop()
 	})
 }
+
+// What changed while the class kept no metadata is recorded once it does, in the same
+// process or in the next.
+func TestMetadataTurnedOn(t *testing.T) {
+	for name, restarts := range map[string]bool{"at once": false, "with a restart": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				w.put("main", files{"a": "1", "b": "1"})
+				n := w.node()
+				n.publish()
+				n.chmod("a", 0o600)
+				n.settle(time.Minute)
+				n.arming = armed(files{"metadata": "false"})
+				n.volume.Arm(n.arming)
+				n.settle(time.Minute)
+				n.chmod("b", 0o640)
+				n.write("a", "2")
+				n.settle(time.Minute)
+				w.shows("a", "2")
+				w.recorded("a")
+				n.arming = armed(nil)
+				if restarts {
+					n.stop()
+					n.publish()
+				} else {
+					n.volume.Arm(n.arming)
+				}
+				n.settle(time.Minute)
+				w.recorded("a", "b")
+				n.modeIs("b", 0o640)
+				n.faultsAre()
+				n.stop()
+			})
+		})
+	}
+}
