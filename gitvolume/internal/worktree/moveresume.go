@@ -26,9 +26,9 @@ func (mv *move) resume() (*Moved, error) {
 }
 
 // sweep goes through the whole tree, as an application may have moved directories with
-// unfinished files in them, and clears those away: clear is called for each.
-func (mv *move) sweep(clear func(s *sweep, path, name string) error) error {
-	s := sweep{move: mv, made: map[string][]*spot{}, clearOne: clear}
+// unfinished files in them, and clears those away, each by one call.
+func (mv *move) sweep(clearOne func(s *sweep, path, name string) error) error {
+	s := sweep{move: mv, made: map[string][]*spot{}, clearOne: clearOne}
 	s.index(mv.root)
 	// The root is listed from its beginning.
 	cursor, err := mv.Tree.Cursor()
