@@ -23,7 +23,7 @@ import (
 )
 
 // stall is how long a connection of these tests may carry nothing.
-const stall = 3 * time.Second
+const stall = 8 * time.Second
 
 // cable is a link to a server, which has a moment's rest after so many bytes of a
 // connection have gone there.
