@@ -2,18 +2,22 @@ package persistentvolume
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// follow is one followed name. The View's mutex guards everything but name.
+// follow is one followed name. The View's mutex guards everything but name and
+// telling.
 type follow struct {
 	name    string
 	state   State
 	volume  Volume
 	failing bool
 	stop    context.CancelFunc
+	// telling is held while Changed is called.
+	telling sync.Mutex
 }
 
 // settled is how long an attempt must have lasted to count as working again: a
@@ -86,9 +90,19 @@ func (v *View) apply(ctx context.Context, f *follow, volume Volume, present bool
 		f.state, f.volume = state, volume
 	}
 	v.mu.Unlock()
-	if news && v.config.Changed != nil {
-		v.config.Changed(f.name)
+	if news {
+		v.tell(f)
 	}
+}
+
+// tell calls Changed. Whoever is called reads what is known by then.
+func (v *View) tell(f *follow) {
+	if v.config.Changed == nil {
+		return
+	}
+	f.telling.Lock()
+	defer f.telling.Unlock()
+	v.config.Changed(f.name)
 }
 
 // failed notes that f could not be read or watched. What is known of it stays.

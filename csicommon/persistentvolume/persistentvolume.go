@@ -84,8 +84,8 @@ func (s State) String() string {
 type Config struct {
 	Client rest.Interface
 	Log    *slog.Logger
-	// Changed, when set, is called with a followed name after its first answer
-	// and after each change of what Get returns. Calls for one name never
+	// Changed, when set, is called with a followed name after its first answer,
+	// after each change of what Get returns and after Tell. Calls for one name never
 	// overlap, those for different names may; it may call any method of the View.
 	Changed func(name string)
 	// Annotations are the keys that Volume.Annotations keeps.
@@ -141,6 +141,19 @@ func (v *View) Follow(name string) {
 	if v.running != nil {
 		v.start(f)
 	}
+}
+
+// Tell has Changed be called once more for a followed name of which there was an
+// answer: for who begins to want to know of one that is followed already. Until
+// the first answer there is nothing to tell. It does not wait for the call.
+func (v *View) Tell(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f := v.follows[name]
+	if f == nil || f.state == Unknown || v.running == nil {
+		return
+	}
+	v.loops.Go(func() { v.tell(f) })
 }
 
 // Unfollow stops watching name and forgets its state. It does not wait: a call

@@ -96,6 +96,27 @@ func (v *viewing) is(name string, want persistentvolume.State) persistentvolume.
 	return volume
 }
 
+// Who joins in following a name is told what is known of it, once there is something.
+func TestTell(t *testing.T) {
+	bubble(t, func(t *testing.T, v *viewing) {
+		v.server.PutVolume(apiserver.Volume("p1", driver, "h1"))
+		v.Tell("p1")
+		v.reported()
+		v.Follow("p1")
+		v.reported("p1 present")
+		v.server.Inject(apiserver.Fault{Resource: "persistentvolumes", Do: apiserver.Refuse(500)})
+		v.Follow("p2")
+		v.reported()
+		v.Tell("p1")
+		v.Tell("p2")
+		v.reported("p1 present")
+		v.Unfollow("p1")
+		v.Tell("p1")
+		v.reported()
+		v.stop()
+	})
+}
+
 func TestLifeOfAVolume(t *testing.T) {
 	bubble(t, func(t *testing.T, v *viewing) {
 		pv := apiserver.Volume("p1", driver, "h1")

@@ -38,7 +38,7 @@ func (r *Repository) Reader(blob object.ID) (io.ReadCloser, int64, error) {
 	case stored != nil:
 		return newChecked(blob, stored.size, stored.deflated), stored.size, nil
 	}
-	kind, size, err := r.header(blob)
+	kind, size, err := r.packedHeader(blob)
 	switch {
 	case err != nil:
 		return nil, 0, err

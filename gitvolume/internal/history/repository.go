@@ -205,6 +205,11 @@ func (r *Repository) header(id object.ID) (git.ObjectType, int64, error) {
 	} else if err != nil {
 		return git.ObjectInvalid, 0, err
 	}
+	return r.packedHeader(id)
+}
+
+// packedHeader is header for an object that is no file of its own.
+func (r *Repository) packedHeader(id object.ID) (git.ObjectType, int64, error) {
 	size, kind, err := r.odb.ReadHeader(git.NewOidFromBytes(id[:]))
 	if err != nil {
 		return kind, 0, lookup(id, err)

@@ -26,16 +26,32 @@ func (r Record) Format() []byte {
 	text := make([]byte, 0, len(header)+1+48*len(r.lines))
 	text = append(text, header...)
 	text = append(text, '\n')
-	names := kindNames()
 	for _, l := range r.lines {
-		text = append(text, names[l.entry.Kind]...)
-		text = appendMode(append(text, ' '), l.entry.Mode)
-		text = appendID(append(text, ' '), l.entry.Owner)
-		text = appendID(append(text, ' '), l.entry.Group)
-		text = appendQuoted(append(text, ' '), l.path)
-		text = append(text, '\n')
+		text = l.append(text)
 	}
 	return text
+}
+
+// Fits tells whether the record as text is no larger than MaxSize, at the cost of a walk
+// through it. One that is not must not be written: nobody would read it.
+func (r Record) Fits() bool {
+	size := len(header) + 1
+	var text []byte
+	for _, l := range r.lines {
+		text = l.append(text[:0])
+		size += len(text)
+	}
+	return size <= MaxSize
+}
+
+func (l line) append(text []byte) []byte {
+	names := kindNames()
+	text = append(text, names[l.entry.Kind]...)
+	text = appendMode(append(text, ' '), l.entry.Mode)
+	text = appendID(append(text, ' '), l.entry.Owner)
+	text = appendID(append(text, ' '), l.entry.Group)
+	text = appendQuoted(append(text, ' '), l.path)
+	return append(text, '\n')
 }
 
 func appendMode(text []byte, mode Field) []byte {

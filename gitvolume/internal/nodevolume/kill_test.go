@@ -61,6 +61,7 @@ func runUntilKilled(dir, url string) error {
 		return err
 	}
 	fmt.Println("ready")
+	go p.tidyUntilKilled(dir)
 	<-stop
 	return v.Stop(context.Background(), 30*time.Second)
 }
@@ -148,8 +149,8 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 	return n
 }
 
-// The driver is killed at any instant while the application and others write. Nothing
-// that was written is lost, nothing is committed twice, and no repository is harmed.
+// The driver is killed at any instant while the application and others write, and while
+// the garbage of its repository is collected. Nothing that was written is lost, nothing is committed twice, and no repository is harmed.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	seed := uint64(number(t, killsSeed, time.Now().UnixNano()))
@@ -219,6 +220,7 @@ func converged(t *testing.T, dir string, upstream *gittest.Bare, own, theirs fil
 			t.Errorf("%+v lasts", reason)
 		}
 	}
+	p.collected(dir)
 	repository := p.repositories()[0]
 	p.end()
 	upstream.Git("fsck", "--strict")

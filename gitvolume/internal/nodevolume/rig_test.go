@@ -55,10 +55,10 @@ type process struct {
 	Log     *logtest.Log
 }
 
-// newProcess begins a driver on a store.
-func newProcess(t testing.TB, dir string) *process {
+// newProcess begins a driver on a store, whose way to remotes a test may change.
+func newProcess(t testing.TB, dir string, change ...func(*remote.Settings)) *process {
 	t.Helper()
-	p, err := begin(dir)
+	p, err := begin(dir, change...)
 	check(t, err)
 	p.t = t
 	t.Cleanup(func() {
@@ -70,16 +70,20 @@ func newProcess(t testing.TB, dir string) *process {
 }
 
 // begin begins a driver, also one that is to be killed.
-func begin(dir string) (*process, error) {
+func begin(dir string, change ...func(*remote.Settings)) (*process, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	p := &process{watches: watch.New(), events: &events{}, Log: &logtest.Log{}}
 	p.log = p.Log.Logger()
-	p.command, err = remote.New(remote.Settings{
+	settings := remote.Settings{
 		Executable: executable, Directory: dir + ".run", Environment: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), Grace: time.Second,
-	})
+	}
+	for _, c := range change {
+		c(&settings)
+	}
+	p.command, err = remote.New(settings)
 	if err != nil {
 		return nil, err
 	}

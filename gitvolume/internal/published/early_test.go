@@ -107,3 +107,19 @@ func TestWhatIsAskedForAPublishIsThereForTheNext(t *testing.T) {
 	p.unpublish()
 	n.isEmpty()
 }
+
+// A call that failed and says so only after another has succeeded, which does not show the
+// volume yet, takes back nothing of that.
+func TestALateFailure(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	p := n.claimed("pv", "a", urlOf(b))
+	n.volumes.RefuseLate(p.wish, remote.ErrUnreachable, func() { n.volumes.Fetched("pv") })
+	if got := p.faults(); got != "" {
+		t.Errorf("the faults are %s", got)
+	}
+	if n.posts.has("Pod/pod-a GitVolumeFetchFailed") != 1 {
+		t.Errorf("no Event on the pod: %q", n.posts.all)
+	}
+	p.published()
+}

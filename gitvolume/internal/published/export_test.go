@@ -1,6 +1,10 @@
 package published
 
-import "context"
+import (
+	"context"
+
+	"liken.sh/gitvolume/internal/report"
+)
 
 // LookAtTargets is what Run does each minute.
 func (v *Volumes) LookAtTargets(ctx context.Context) { v.lookAtTargets(ctx) }
@@ -30,3 +34,15 @@ func (v *Volumes) Tire() {
 		vol.mu.Unlock()
 	}
 }
+
+// RefuseLate is what Publish does with an error of work that began before others succeeded.
+func (v *Volumes) RefuseLate(p Publication, err error, meanwhile func()) {
+	vol := v.enter(p)
+	defer v.exit(vol)
+	fetched := vol.report.Ends(report.FetchFailed)
+	meanwhile()
+	v.refuse(vol, p, err, fetched)
+}
+
+// Fetched is what a fetch of a volume says that succeeded.
+func (v *Volumes) Fetched(handle string) { v.known(handle).report.Clear(report.FetchFailed) }

@@ -14,13 +14,17 @@ type follows struct {
 	all map[string]map[string]bool // By PersistentVolume, for whom.
 }
 
-// add has a PersistentVolume be watched for somebody.
+// add has a PersistentVolume be watched for somebody, who is told what is known of it, be
+// it that others have it watched already.
 func (f *follows) add(pv, whom string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.all[pv] == nil {
+	switch {
+	case f.all[pv] == nil:
 		f.all[pv] = map[string]bool{}
 		f.cluster.Follow(pv)
+	case !f.all[pv][whom]:
+		f.cluster.Tell(pv)
 	}
 	f.all[pv][whom] = true
 }

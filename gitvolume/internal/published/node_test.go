@@ -322,6 +322,11 @@ func (c *cluster) isOf(v *published.Volumes) {
 // Follow tells what is known already, as the API server does in a moment.
 func (c *cluster) Follow(pv string) {
 	c.count(pv, 1)
+	c.Tell(pv)
+}
+
+// Tell does so once more.
+func (c *cluster) Tell(pv string) {
 	if _, state := c.Get(pv); state != persistentvolume.Unknown {
 		go c.changed(pv)
 	}

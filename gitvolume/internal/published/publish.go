@@ -42,9 +42,10 @@ func (v *Volumes) Publish(ctx context.Context, p Publication) error {
 	// cluster answers it.
 	vol := v.enter(p)
 	defer v.exit(vol)
+	fetched := vol.report.Ends(report.FetchFailed)
 	err := v.publish(ctx, vol, p)
 	if err != nil {
-		v.Refuse(p, err)
+		v.refuse(vol, p, err, fetched)
 	}
 	return err
 }

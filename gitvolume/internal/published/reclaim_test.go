@@ -65,6 +65,19 @@ func TestReclaim(t *testing.T) {
 	}
 }
 
+// A volume whose PersistentVolume is watched already, as that of a tree which nobody had,
+// learns what is known of it when a pod comes.
+func TestAVolumeJoinsItsWatch(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	p := n.left("pv", urlOf(b), "Retain")
+	n.restart()
+	n.must(n.volumes.Reclaim(t.Context())) // It follows the PersistentVolume from here on.
+	n.cluster.tells("pv", func(v *persistentvolume.Volume) { v.ClaimUID = "of-the-next-claim" })
+	p.staged(nil).published()
+	until(t, "whose it is now", func() bool { return p.record().Claim.UID == "of-the-next-claim" })
+}
+
 // Nothing is removed while it is not certain that the PersistentVolume is gone, from the
 // store's own cluster.
 func TestReclaimOnlyWhatIsCertain(t *testing.T) {

@@ -26,13 +26,19 @@ type waiter struct {
 // early is not worth an Event: the kubelet shows its answer, and comes again. Until then
 // the volume is kept, for what goes on meanwhile is its own.
 func (v *Volumes) Refuse(p Publication, err error) {
-	isFetch := isOfRemote(err)
 	if handle.Check(p.Handle) != nil {
 		v.settings.Reports.Refused(report.Subject{Kind: p.Kind, Handle: p.Handle}, report.Pod(p.Pod), err.Error())
 		return
 	}
 	vol := v.enter(p)
 	defer v.exit(vol)
+	v.refuse(vol, p, err, vol.report.Ends(report.FetchFailed))
+}
+
+// refuse is Refuse for a volume whose fetches had succeeded that often when the publish
+// began. Another call's may have succeeded since, of which nothing is to be taken back.
+func (v *Volumes) refuse(vol *volume, p Publication, err error, fetched int) {
+	isFetch := isOfRemote(err)
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	switch {
@@ -46,7 +52,9 @@ func (v *Volumes) Refuse(p Publication, err error) {
 		if p.Pod != (podinfo.Pod{}) {
 			vol.report.AddPod(report.Pod(p.Pod))
 		}
-		vol.report.Raise(report.FetchFailed, err.Error())
+		if !vol.report.RaiseSince(fetched, report.FetchFailed, err.Error()) {
+			v.settings.Reports.Unfetched(vol.subject, report.Pod(p.Pod), err.Error())
+		}
 	}
 	// The claim of the PersistentVolume becomes known meanwhile, for the next time.
 	vol.waiting[p.Target] = waiter{pod: p.Pod, since: time.Now()}

@@ -53,6 +53,8 @@ type Mounts interface {
 type Cluster interface {
 	Follow(pv string)
 	Unfollow(pv string)
+	// Tell tells Changed once more what is known of a PersistentVolume that is followed.
+	Tell(pv string)
 	Get(pv string) (persistentvolume.Volume, persistentvolume.State)
 	// Read and Confirm ask the API server, and are for removals alone.
 	Read(ctx context.Context, pv string) (persistentvolume.Volume, bool, error)
@@ -122,6 +124,7 @@ type noCluster struct{}
 
 func (noCluster) Follow(string)   {}
 func (noCluster) Unfollow(string) {}
+func (noCluster) Tell(string)     {}
 func (noCluster) Get(string) (persistentvolume.Volume, persistentvolume.State) {
 	return persistentvolume.Volume{}, persistentvolume.Unknown
 }

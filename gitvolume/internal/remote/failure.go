@@ -53,6 +53,9 @@ type Failure struct {
 	HTTPStatus int
 	// unsent tells that the remote was never connected to.
 	unsent bool
+	// refused tells that the remote itself refused what was to be pushed, and killed that a
+	// signal ended git.
+	refused, killed bool
 	// received is how many bytes came from the remote.
 	received int64
 }
@@ -122,8 +125,9 @@ func (m *Moved) Error() string {
 	return fmt.Sprintf("%s of the remote moved to %s", m.Ref, m.Tip)
 }
 
-// Declined says that the remote did not take a ref although it has not moved: a hook, a
-// protected branch, a quota, a credential that may only read.
+// Declined says that the remote refused a ref although it has not moved: a hook, a
+// protected branch, a quota, a credential that may only read. A push that merely ended
+// without having moved it is none.
 type Declined struct {
 	Ref string
 	// Words are what the remote said: quoted, without control characters, and cut.

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,10 +52,11 @@ func (c *Command) Fetch(ctx context.Context, request Request) (map[string]Fetche
 	}
 	defer unlock()
 	fetched := map[string]Fetched{}
-	err = c.fetch(ctx, request, request.Refs)
-	if err != nil && ctx.Err() == nil {
-		// git fetches nothing at all when one ref is missing. Looking for it only now
-		// saves the usual fetch a second connection.
+	// git fetches nothing at all when one ref is missing. Looking for it only then saves
+	// the usual fetch a second connection.
+	if request.missesSome() {
+		err = c.fetchExisting(ctx, request, fetched, nil)
+	} else if err = c.fetch(ctx, request, request.Refs); err != nil && ctx.Err() == nil {
 		err = c.fetchExisting(ctx, request, fetched, err)
 	}
 	if err != nil {
@@ -64,9 +68,26 @@ func (c *Command) Fetch(ctx context.Context, request Request) (map[string]Fetche
 	return fetched, nil
 }
 
+// missesSome tells whether one of several refs was never brought here, so that the remote
+// may well not have it: a side branch mostly is none.
+func (r Request) missesSome() bool {
+	if len(r.Refs) < 2 {
+		return false
+	}
+	missing := false
+	for from, to := range r.Refs {
+		if !strings.HasPrefix(from, "refs/") {
+			return false // That a commit is there, no list tells.
+		}
+		_, err := os.Lstat(filepath.Join(r.Dir, to))
+		missing = missing || errors.Is(err, fs.ErrNotExist)
+	}
+	return missing
+}
+
 // fetchExisting marks in fetched what the remote does not have and fetches the rest. When
-// the remote has all of it, the first failure stands, unless it may be that somebody made
-// one of the refs between the two looks.
+// the remote has all of it, the first failure stands, unless there was none, or it may be
+// that somebody made one of the refs between the two looks.
 func (c *Command) fetchExisting(ctx context.Context, request Request, fetched map[string]Fetched, first error) error {
 	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress} {
 		if errors.Is(first, lasting) {
@@ -88,7 +109,7 @@ func (c *Command) fetchExisting(ctx context.Context, request Request, fetched ma
 			exist[from] = to
 		}
 	}
-	if len(exist) == len(request.Refs) {
+	if len(exist) == len(request.Refs) && first != nil {
 		return c.fetchAgain(ctx, request, first)
 	}
 	if len(exist) > 0 {

@@ -83,7 +83,10 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 		WaitDelay:   drainTime,
 	}
-	if cmd.Stdout == nil {
+	switch {
+	case p.run.verdicts != nil:
+		cmd.Stdout = p.run.verdicts
+	case cmd.Stdout == nil:
 		cmd.Stdout = p.said
 	}
 	trace, err := p.trace()

@@ -70,7 +70,7 @@ func (c *Command) Push(ctx context.Context, push Push) (Pushed, error) {
 		return Pushed{}, fmt.Errorf("push: %w", err)
 	}
 	if refs.Tip(push.Branch.Ref) != push.Branch.Tip {
-		if err := judge(refs, push.Branch, failed); !isDeclined(err) {
+		if err := judge(refs, push.Branch, failed); !isOfTwo(err) {
 			return Pushed{}, fmt.Errorf("push: %w", err)
 		}
 	}
@@ -162,7 +162,7 @@ func (c *Command) attempt(ctx context.Context, push Push, updates ...Update) err
 	}
 	_, err := c.do(ctx, run{
 		args: append(append(args, "--", push.Remote.URL.String()), specs...),
-		dir:  push.Dir, remote: &push.Remote, progress: push.Progress,
+		dir:  push.Dir, remote: &push.Remote, progress: push.Progress, verdicts: &verdicts{},
 	})
 	return err
 }
@@ -202,10 +202,20 @@ func judge(refs *Refs, update Update, failed error) error {
 		return nil // Only the answer was lost.
 	case tip != update.Expected:
 		return &Moved{Ref: update.Ref, Tip: tip}
-	case errors.Is(failed, ErrUnreachable) || errors.Is(failed, ErrStalled) || !errors.As(failed, &failure):
+	case errors.Is(failed, ErrUnreachable) || errors.Is(failed, ErrStalled) || !errors.As(failed, &failure) || !failure.refused:
 		return failed
 	}
 	return &Declined{Ref: update.Ref, Words: failure.Words, After: failure.After}
+}
+
+// isOfTwo tells whether a push of two refs may have failed because there were two: one of
+// them is declined, or git gave up since the remote takes no two at once.
+func isOfTwo(err error) bool {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return !failure.killed && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrStalled)
+	}
+	return isDeclined(err)
 }
 
 func isDeclined(err error) bool {

@@ -30,7 +30,9 @@ type run struct {
 	stdin  io.Reader
 	// stdout is where its output goes, nil if that is for people; an error of its Write
 	// ends the run.
-	stdout   io.Writer
+	stdout io.Writer
+	// verdicts takes its output first, which is for people too; nil unless it is a push.
+	verdicts *verdicts
 	progress func(Progress)
 	idle     bool
 }
@@ -65,8 +67,26 @@ func (c *Command) do(ctx context.Context, r run) (ended, error) {
 	return e, fmt.Errorf("run git %s: %w", r.args[0], &Failure{
 		Kind: kind, Cause: cause, Words: e.words,
 		After: e.facts.retryAfter, HTTPStatus: e.facts.httpStatus, received: e.facts.received,
+		refused: r.refused(e), killed: e.status > diedStatus,
 		unsent: e.facts.connected == 0 && !e.facts.proxied && r.remote != nil && r.remote.URL.Scheme != "file",
 	})
+}
+
+// diedStatus is that of a git which gave up; those above are of one that a signal ended.
+const diedStatus = 128
+
+// refused tells whether the remote itself has said no, and how it ended is not the doing of
+// a process here that was killed: it rejects a ref, an HTTP server answers so, or the
+// command that ssh started there ends so. A receive-pack whose client is gone gives up as
+// git does.
+func (r *run) refused(e ended) bool {
+	switch {
+	case r.verdicts == nil || e.status > diedStatus:
+		return false
+	case r.verdicts.rejects():
+		return true
+	}
+	return e.facts.httpStatus/100 == 4 || e.facts.sshStatus > 0 && e.facts.sshStatus < diedStatus
 }
 
 // errNotGit says that a web server answered of which git made what it could.
@@ -129,6 +149,9 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 		mark:        runVariable + "=" + filepath.Base(place),
 	}
 	status, err := p.do(ctx)
+	if r.verdicts != nil {
+		_, _ = said.Write(r.verdicts.text)
+	}
 	return ended{status: status, facts: link.learned(), words: said.shown()}, err
 }
 

@@ -17,6 +17,9 @@ const (
 	MetadataRefused Fault = "MetadataRefused"
 	// MetadataUnreadable: the record of modes and owners that upstream has is damaged.
 	MetadataUnreadable Fault = "MetadataUnreadable"
+	// MetadataTooLarge: the record of modes and owners cannot be written, and the branch goes
+	// on without.
+	MetadataTooLarge Fault = "MetadataTooLarge"
 	// FetchFailed: what upstream has is not known.
 	FetchFailed Fault = "FetchFailed"
 	// Stale: the volume was started with what the node had, without a fetch.
@@ -76,8 +79,8 @@ type nature struct {
 
 func natureOf(f Fault) nature {
 	switch f {
-	// Three ways in which what the application wrote does not get to the remote.
-	case PushFailed, CommitFailed:
+	// Ways in which what the application wrote does not get to the remote.
+	case PushFailed, CommitFailed, MetadataTooLarge:
 		return nature{event: reasonPushFailed, repeats: true}
 	case MetadataRefused:
 		return nature{event: reasonPushFailed}

@@ -24,6 +24,7 @@ func TestFaults(t *testing.T) {
 		{report.PushFailed, "GitVolumePushFailed", repeats, "PushFailed"},
 		{report.CommitFailed, "GitVolumePushFailed", repeats, "CommitFailed"},
 		{report.MetadataRefused, "GitVolumePushFailed", once, "MetadataRefused"},
+		{report.MetadataTooLarge, "GitVolumePushFailed", repeats, "MetadataTooLarge"},
 		{report.MetadataUnreadable, "", never, "MetadataUnreadable"},
 		{report.FetchFailed, "GitVolumeFetchFailed", repeats, "FetchFailed"},
 		{report.Stale, "GitVolumeStale", repeats, "Stale"},

@@ -60,7 +60,7 @@ func New(settings Settings) (*Reports, error) {
 
 // Volume begins to report a volume, until Close.
 func (r *Reports) Volume(s Subject) *Volume {
-	v := &Volume{reports: r, subject: s, faults: map[Fault]lasting{}}
+	v := &Volume{reports: r, subject: s, faults: map[Fault]lasting{}, ends: map[Fault]int{}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.volumes[v] = struct{}{}

@@ -17,10 +17,12 @@ const repeatEvery = time.Minute
 type Volume struct {
 	reports *Reports
 
-	mu           sync.Mutex
-	subject      Subject
-	pods         []Pod
-	faults       map[Fault]lasting
+	mu      sync.Mutex
+	subject Subject
+	pods    []Pod
+	faults  map[Fault]lasting
+	// ends is how often faults were said to be over.
+	ends         map[Fault]int
 	figures      Figures
 	skipped      skipped
 	pushFailures int64
@@ -78,6 +80,27 @@ func (v *Volume) Raise(f Fault, message string) {
 	v.judge()
 }
 
+// Ends is how often a fault was said to be over, be it that it did not last. It is for
+// RaiseSince.
+func (v *Volume) Ends(f Fault) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.ends[f]
+}
+
+// RaiseSince is Raise for who learned of the fault in work that began when Ends was this:
+// what others said to be over since does not begin anew. It tells whether it was raised.
+func (v *Volume) RaiseSince(ends int, f Fault, message string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.ends[f] != ends {
+		return false
+	}
+	v.raise(f, message)
+	v.judge()
+	return true
+}
+
 func (v *Volume) raise(f Fault, message string) {
 	message = event.Message(message)
 	is, now := natureOf(f), time.Now()
@@ -108,6 +131,7 @@ func (v *Volume) Clear(faults ...Fault) {
 }
 
 func (v *Volume) clear(f Fault) {
+	v.ends[f]++
 	if _, known := v.faults[f]; known {
 		delete(v.faults, f)
 		v.log().Info("it is right again", "fault", string(f))

@@ -200,3 +200,25 @@ func TestConcurrency(t *testing.T) {
 	}
 	s.wantScrape("git_csi_armed")
 }
+
+// TestRaiseSince: who learns late of a fault that is over by now does not have it last again.
+func TestRaiseSince(t *testing.T) {
+	s := newStation(t)
+	v := s.Volume(shop())
+	before := v.Ends(report.FetchFailed)
+	if !v.RaiseSince(before, report.FetchFailed, "away") {
+		t.Error("it is not raised, and nobody said that it is over")
+	}
+	wantVerdict(t, v, "FetchFailed")
+	v.Clear(report.FetchFailed)
+	if v.RaiseSince(before, report.FetchFailed, "away") {
+		t.Error("it is raised by who began before it was over")
+	}
+	wantVerdict(t, v, "")
+	now := v.Ends(report.FetchFailed)
+	v.Clear(report.Stale)
+	if !v.RaiseSince(now, report.FetchFailed, "away again") {
+		t.Error("it is not raised by who began since")
+	}
+	wantVerdict(t, v, "FetchFailed")
+}

@@ -115,6 +115,9 @@ type Position struct {
 	Metadata       object.ID `json:"metadata,omitzero"`
 	MetadataBase   object.ID `json:"metadataBase,omitzero"`
 	MetadataAgreed object.ID `json:"metadataAgreed,omitzero"`
+	// Partial tells that Metadata lacks some of what the tree has, as a record that is too
+	// large to be written does: only a look at all of the tree tells what.
+	Partial bool `json:"partial,omitempty"`
 	// Replaying tells that files were put in place of which the metadata may not have been
 	// replayed yet: what they look like is not the application's.
 	Replaying bool `json:"replaying,omitempty"`

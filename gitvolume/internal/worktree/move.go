@@ -123,6 +123,11 @@ func (m *Mover) begin(ctx context.Context, intent Intent) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
+	return m.over(ctx, intent, differences)
+}
+
+// over is a move over these differences.
+func (m *Mover) over(ctx context.Context, intent Intent, differences []history.Difference) (*move, error) {
 	root, refused, err := newSpots(differences, m.Source)
 	if err != nil {
 		return nil, err
@@ -223,7 +228,7 @@ func (mv *move) finish(c *check) (*Moved, error) {
 		return nil, err
 	}
 	if mv.strayed {
-		if err := mv.sweep(); err != nil {
+		if err := mv.sweep((*sweep).clear); err != nil {
 			return nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // resume brings the move to its end after a crash.
 func (mv *move) resume() (*Moved, error) {
-	if err := mv.sweep(); err != nil {
+	if err := mv.sweep((*sweep).clear); err != nil {
 		return nil, err
 	}
 	c, err := mv.check()
@@ -26,9 +26,9 @@ func (mv *move) resume() (*Moved, error) {
 }
 
 // sweep goes through the whole tree, as an application may have moved directories with
-// unfinished files in them, and clears those away.
-func (mv *move) sweep() error {
-	s := sweep{move: mv, made: map[string][]*spot{}}
+// unfinished files in them, and clears those away, each by one call.
+func (mv *move) sweep(clearOne func(s *sweep, path, name string) error) error {
+	s := sweep{move: mv, made: map[string][]*spot{}, clearOne: clearOne}
 	s.index(mv.root)
 	// The root is listed from its beginning.
 	cursor, err := mv.Tree.Cursor()
@@ -47,6 +47,8 @@ type sweep struct {
 	*move
 	// made is for which spots an unfinished file of that name may have been made.
 	made map[string][]*spot
+	// clearOne clears one unfinished file away.
+	clearOne func(s *sweep, path, name string) error
 }
 
 func (s *sweep) index(at *spot) {
@@ -70,7 +72,7 @@ func (s *sweep) directory() error {
 		}
 		if s.intent.Own(name) {
 			path := s.cursor.Path()
-			if err := s.clear(path, name); err != nil {
+			if err := s.clearOne(s, path, name); err != nil {
 				return fmt.Errorf("clear away %q: %w", join(path, name), err)
 			}
 			continue

@@ -165,7 +165,7 @@ func (mv *move) unstage(units []*unit) error {
 		mv.strayed = mv.strayed || u.made && !found
 	}
 	if mv.strayed {
-		return mv.sweep()
+		return mv.sweep((*sweep).clear)
 	}
 	return nil
 }

@@ -36,6 +36,9 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 	v.tipTree, v.record, v.memory, v.seen = made.tree, made.record, result.Memory, nil
 	v.pending, v.pendingPath = 0, ""
 	v.agenda = agenda{}
+	v.overfull = made.overfull
+	v.partial = v.partial && !v.keepsRecord()
+	v.sayRecordFits()
 	v.looked(result)
 	if !quiet {
 		// The look when it is quiet, which has the push be due.
@@ -49,6 +52,7 @@ type drafted struct {
 	position store.Position
 	tree     object.ID
 	record   metadata.Record
+	overfull bool // The record is, and stays as it was.
 }
 
 // draft makes the objects of a commit, of its tree and of its metadata record, as far as
@@ -70,12 +74,18 @@ func (v *Volume) draft(result *worktree.Result) (drafted, error) {
 		}
 	}
 	if !v.keepsRecord() {
+		made.position.Partial = made.position.Partial || len(result.Metadata) > 0
 		return made, nil
 	}
 	if made.record, err = v.record.Apply(result.Metadata); err != nil {
 		return made, err
 	}
-	if !made.record.Equal(v.record) {
+	switch {
+	case made.record.Equal(v.record) && !v.position.Partial:
+	case !made.record.Fits():
+		made.position.Partial, made.overfull = true, true
+	default:
+		made.position.Partial = false
 		made.position.Metadata, err = v.commitRecord(v.branch(), made.record, v.position.Metadata)
 	}
 	return made, err
@@ -147,6 +157,9 @@ func (v *Volume) keepMemory() {
 // everything if there is nothing, is read by the next scan.
 func (v *Volume) recall() error {
 	commit, memory := v.Keeper.Memory()
+	if v.position.Partial && v.keepsRecord() {
+		memory = nil // It would hide what the record lacks.
+	}
 	if memory != nil {
 		edits, err := v.editsFrom(commit)
 		if err == nil {
@@ -155,6 +168,12 @@ func (v *Volume) recall() error {
 		}
 		v.Log.Info("what was remembered of the tree cannot be used; all of it is read again", "error", err)
 	}
+	return v.forget()
+}
+
+// forget forgets what the tree looked like when it was committed. The next scan reads all of
+// it.
+func (v *Volume) forget() error {
 	var empty *worktree.Memory
 	edits, err := v.differences(object.ID{}, v.tipTree)
 	if err != nil {

@@ -26,15 +26,20 @@ type treeConflict struct {
 }
 
 func (c *treeConflict) Error() string {
+	return "changed both by upstream and by the application: " + printed(c.paths)
+}
+
+// printed names the first of some paths, and how many there are beside them.
+func printed(paths []string) string {
 	shown := make([]string, 0, 3)
-	for _, path := range c.paths[:min(len(c.paths), 3)] {
+	for _, path := range paths[:min(len(paths), 3)] {
 		shown = append(shown, printable(path))
 	}
 	text := strings.Join(shown, ", ")
-	if more := len(c.paths) - len(shown); more > 0 {
+	if more := len(paths) - len(shown); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return "changed both by upstream and by the application: " + text
+	return text
 }
 
 // follow takes the volume to where the ref is now, its own commits on top. The error is a
@@ -55,6 +60,9 @@ func (v *Volume) follow(ctx context.Context, up upstream) error {
 		v.sayRebased(replayed, up.tip, time.Since(began))
 		v.clock.pushed()
 		v.owe()
+		if !v.position.HasUnpushed() {
+			v.sayUpToDate() // Only the answer to a push was lost.
+		}
 	}
 	return err
 }
@@ -177,9 +185,11 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 		return err
 	}
 	paths := slices.Clone(moved.Written)
-	for path := range metadata.Diff(before, v.record) {
-		if path != metadata.Root || !v.ForeignRoot {
-			paths = append(paths, path)
+	if !v.partial { // Else what the record lacks is no news of the remote's.
+		for path := range metadata.Diff(before, v.record) {
+			if path != metadata.Root || !v.ForeignRoot {
+				paths = append(paths, path)
+			}
 		}
 	}
 	if err := v.replay(ctx, paths); err != nil {
@@ -194,7 +204,7 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 
 // replay gives files that were put in place their metadata; nil paths are all.
 func (v *Volume) replay(ctx context.Context, paths []string) error {
-	if v.Arming.Policy.Metadata {
+	if v.Arming.Policy.Metadata && (paths != nil || !v.partial) {
 		record, err := v.replayed()
 		if err != nil {
 			return err

@@ -38,11 +38,14 @@ func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 // changesRecord tells whether a commit of what was found would change the record of modes,
 // owners and empty directories.
 func (v *Volume) changesRecord(found metadata.Delta) (bool, error) {
-	if len(found) == 0 || v.Arming.Unarmed != nil || !v.keepsRecord() {
+	if len(found) == 0 && !v.position.Partial || v.Arming.Unarmed != nil || !v.keepsRecord() {
 		return false, nil //nolint:nilerr // It is why nothing is to be committed.
 	}
 	record, err := v.record.Apply(found)
-	return err == nil && !record.Equal(v.record), err
+	if err != nil {
+		return false, err
+	}
+	return !record.Equal(v.record) || v.position.Partial && record.Fits(), nil
 }
 
 // looked ends a look at the tree: what waits is looked at again.

@@ -44,9 +44,7 @@ func (v *Volume) Run() {
 		}
 		if stop := v.told(); stop != nil {
 			err := stop.last()
-			v.mail.stopped()
-			stop.done <- err
-			if err == nil || IsFinal(err) {
+			if v.mail.deliver(stop, err) && (err == nil || IsFinal(err)) {
 				return
 			}
 		}
@@ -54,7 +52,7 @@ func (v *Volume) Run() {
 		next := v.next(time.Now())
 		if next.IsZero() && v.watch == nil {
 			if stop := v.told(); stop != nil {
-				stop.done <- nil
+				v.mail.deliver(stop, nil)
 			}
 			return
 		}
@@ -286,7 +284,14 @@ func (v *Volume) told() (stop *stopping) {
 
 // rearm takes another class: all there is counts as written now, by the rules of that.
 func (v *Volume) rearm(arming Arming) {
+	kept := v.keepsRecord()
 	v.take(arming)
+	if v.position.Partial && v.keepsRecord() && !kept {
+		// What was committed without a record is in none.
+		if err := v.forget(); err != nil {
+			v.stuck(err)
+		}
+	}
 	v.seen, v.unannounced = nil, true
 	v.agenda.addEverything()
 	if v.watch != nil {

@@ -3,6 +3,7 @@ package writeable_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,12 +45,20 @@ func TestLostRepository(t *testing.T) {
 		n.writeUnseen("c", "1")
 		n.remote.set(func(r *nodeRemote) { r.down = nil })
 		w.put("main", files{"b": "2"})
+		other := w.nodeOf("other", "default/other")
+		other.publish()
+		other.chmod("b", 0o640)
+		other.settle(time.Minute)
+		other.stop()
 		n.loseRepository()
 		n.settle(time.Minute)
 		want := files{"a": "3", "b": "2", "c": "1"}
 		n.has(want)
 		w.remoteHas("main", want)
 		n.modeIs("a", 0o600)
+		if got := w.record(); !strings.Contains(got, `file 0600 - - "a"`) || !strings.Contains(got, `file 0640 - - "b"`) {
+			t.Errorf("the record is\n%s", got)
+		}
 		n.faultsAre()
 		n.stop()
 		n.remote.git("fsck", "--strict")

@@ -15,6 +15,7 @@ import (
 // volume's own changes over theirs, path by path, without those of files that are gone.
 func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.Position, error) {
 	record := v.record
+	v.unfit = metadata.Record{}
 	var err error
 	// The side branch's is the volume's own alone, unless another node went on there.
 	if branch == v.Ref || p.Side != v.position.Side {
@@ -37,6 +38,9 @@ func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.P
 			return p, err
 		}
 	}
+	if !record.Fits() {
+		return v.withoutOwn(p, branch, record, up), nil
+	}
 	if p.Metadata, err = v.commitRecord(branch, record, up.record); err != nil {
 		return p, fmt.Errorf("record the metadata: %w", err)
 	}
@@ -53,13 +57,31 @@ func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.P
 	return p, nil
 }
 
+// withoutOwn is a position whose record is the remote's, as the volume's own over it cannot
+// be written. It counts on in this process, and is made again by the next one.
+func (v *Volume) withoutOwn(p store.Position, branch string, record metadata.Record, up upstream) store.Position {
+	v.unfit = record
+	p.Partial = true
+	p.MetadataBase, p.Metadata = up.record, v.recordCommit(up)
+	if branch == v.Ref {
+		p.MetadataAgreed = p.Metadata
+	}
+	return p
+}
+
 // readRecord reads the volume's record of its position.
 func (v *Volume) readRecord() {
+	defer v.sayRecordFits()
+	if v.overfull = v.position.Partial && v.unfit.Len() > 0; v.overfull {
+		v.record, v.foreign = v.unfit, false
+		return
+	}
 	record, unreadable := v.upstreamRecord(v.position.Metadata, v.branch())
 	if unreadable != nil {
 		v.sayRecordKept(unreadable)
 	}
 	v.record, v.foreign = record, unreadable != nil
+	v.partial = v.position.Partial
 }
 
 // over is the volume's own changes over another's record, for the files of a tip.

@@ -8,6 +8,7 @@ import (
 
 	"liken.sh/gitvolume/internal/access"
 	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/report"
@@ -42,6 +43,7 @@ func short(what any) string {
 
 func (v *Volume) sayArming() {
 	v.sayFigures()
+	v.sayRecordFits()
 	unarmed := v.Arming.Unarmed
 	switch {
 	case unarmed == nil:
@@ -215,6 +217,17 @@ func (v *Volume) sayRecorded() { v.Report.Clear(report.MetadataRefused, report.M
 
 func (v *Volume) sayRecordRefused(err error) {
 	v.Report.Raise(report.MetadataRefused, fmt.Sprintf("modes, owners and empty directories are not kept on the remote, and offered again in an hour: %v", err))
+}
+
+// sayRecordFits says whether the volume's record can be written.
+func (v *Volume) sayRecordFits() {
+	if !v.overfull || !v.keepsRecord() {
+		v.Report.Clear(report.MetadataTooLarge)
+		return
+	}
+	v.Report.Raise(report.MetadataTooLarge, fmt.Sprintf(
+		"modes, owners and empty directories are not kept on the remote as they are now: their record would have more than %d MiB; files are committed and pushed",
+		metadata.MaxSize>>20))
 }
 
 func (v *Volume) sayRecordLost(err error) {

@@ -3,6 +3,7 @@ package writeable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"liken.sh/gitvolume/internal/remote"
@@ -13,6 +14,9 @@ type stopping struct {
 	// last is what Run does then; it goes on after an error, unless IsFinal.
 	last func() error
 	done chan error
+	// delivered and abandoned are guarded by the mailbox: of the two, whichever comes first
+	// counts.
+	delivered, abandoned bool
 }
 
 // Arm has another class count. It never waits.
@@ -32,17 +36,18 @@ func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositor
 
 // Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
 // volume is armed, and pushed once, which takes no longer than within and whose outcome
-// does not matter. The error is that of the commit: unless IsFinal, Run goes on then, and
-// Stop has to be called again.
+// does not matter. The error is that of the commit, or of ctx, which is looked at also while
+// Run is at something that cannot be called off: unless IsFinal, Run goes on then, and Stop
+// has to be called again.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
-	return v.finish(func() error { return v.end(ctx, within) })
+	return v.finish(ctx, func() error { return v.end(ctx, within) })
 }
 
 // Halt ends Run and leaves everything as it is, for a volume whose repository is broken.
-func (v *Volume) Halt() { _ = v.finish(func() error { return nil }) }
+func (v *Volume) Halt() { _ = v.finish(context.Background(), func() error { return nil }) }
 
-// finish has Run do its last, and waits for it.
-func (v *Volume) finish(last func() error) error {
+// finish has Run do its last, and waits for it until ctx ends.
+func (v *Volume) finish(ctx context.Context, last func() error) error {
 	stop := &stopping{last: last, done: make(chan error, 1)}
 	v.mail.put(func() {
 		v.mail.stop = stop
@@ -50,17 +55,23 @@ func (v *Volume) finish(last func() error) error {
 			v.mail.interrupt()
 		}
 	})
-	var err error
 	select {
-	case err = <-stop.done:
+	case err := <-stop.done:
+		return err
 	case <-v.done:
 		// It ended by itself, or by this.
 		select {
-		case err = <-stop.done:
+		case err := <-stop.done:
+			return err
 		default:
+			return nil
 		}
+	case <-ctx.Done():
 	}
-	return err
+	if v.mail.abandon(stop) {
+		return fmt.Errorf("wait until the tree is looked at and committed: %w", context.Cause(ctx))
+	}
+	return <-stop.done
 }
 
 // Keep commits a tree that nobody has, as a crash may have left it, and pushes nothing.
@@ -133,11 +144,33 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 	return nil
 }
 
-// stopped forgets the wish that was dealt with.
-func (m *mailbox) stopped() {
+// deliver forgets a wish that was dealt with, and tells who had it; false: they have gone.
+func (m *mailbox) deliver(stop *stopping, err error) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.stop = nil
+	if m.stop == stop {
+		m.stop = nil
+	}
+	if stop.abandoned {
+		return false
+	}
+	stop.delivered = true
+	stop.done <- err
+	return true
+}
+
+// abandon takes a wish back; false: it was dealt with just then.
+func (m *mailbox) abandon(stop *stopping) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if stop.delivered {
+		return false
+	}
+	stop.abandoned = true
+	if m.stop == stop {
+		m.stop = nil
+	}
+	return true
 }
 
 // interruptible has interrupt called when somebody comes who cannot wait; false: somebody

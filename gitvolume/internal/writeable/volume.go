@@ -35,8 +35,13 @@ type Volume struct {
 	// record is the volume's own; foreign says that the one there is must not be replaced.
 	record  metadata.Record
 	foreign bool
-	class   ignore.Patterns
-	clock   clock
+	// unfit is the record that rerecord made last, if it is too large to be written, overfull
+	// says that record is, and partial that record is not all that the tree has: the rest was
+	// in an earlier process.
+	unfit             metadata.Record
+	overfull, partial bool
+	class             ignore.Patterns
+	clock             clock
 	// pending is how many changes were found and not committed, pendingPath one of them, and
 	// ahead how many commits the remote lacks.
 	pending     int
