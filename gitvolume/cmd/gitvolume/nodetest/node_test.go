@@ -99,7 +99,12 @@ func (n *node) command(arguments ...string) *exec.Cmd {
 // start starts the plugin and lets the kubelet register it.
 func (n *node) start(more ...string) {
 	n.t.Helper()
-	n.plugin = startProcess(n.t, n.command(n.flags(more...)...))
+	n.launch(n.command(n.flags(more...)...))
+}
+
+func (n *node) launch(cmd *exec.Cmd) {
+	n.t.Helper()
+	n.plugin = startProcess(n.t, cmd)
 	// A killed plugin leaves its socket, which nobody answers.
 	n.plugin.awaitLog("offering registration to the kubelet")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
