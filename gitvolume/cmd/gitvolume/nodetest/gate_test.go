@@ -35,11 +35,11 @@ type gate struct {
 	ended chan struct{}
 
 	mu sync.Mutex
-	// passed is how many steps there were since the last reset, and killAt which of them is
-	// none any more; 0: all are.
-	passed, killAt int
-	killed         string // The step.
-	process        *os.Process
+	// passed is how many steps there were since the last reset.
+	passed  int
+	kills   func(passed int) bool // nil: it never does.
+	killed  string                // The step.
+	process *os.Process
 }
 
 // newGate has the command, which is of node.command, go through a gate when it starts.
@@ -74,13 +74,13 @@ func newGate(t testing.TB, cmd *exec.Cmd) *gate {
 	return g
 }
 
-// reset counts the steps anew, and has the process be killed before the n-th from now on;
-// 0: before none.
-func (g *gate) reset(process *os.Process, n int) (passed int) {
+// reset counts the steps anew, and has the process be killed before the first at which that
+// says so; nil: before none.
+func (g *gate) reset(process *os.Process, kills func(passed int) bool) (passed int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	passed = g.passed
-	g.process, g.passed, g.killAt = process, 0, n
+	g.process, g.passed, g.kills = process, 0, kills
 	return passed
 }
 
@@ -95,7 +95,7 @@ func (g *gate) step(name string, pid uint32) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passed++
-	if g.passed != g.killAt || g.process == nil {
+	if g.killed != "" || g.kills == nil || !g.kills(g.passed) {
 		return nil
 	}
 	g.killed = name

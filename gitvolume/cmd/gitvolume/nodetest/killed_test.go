@@ -197,13 +197,13 @@ func (l *life) tell(killed, n int) (steps []int) {
 			l.arm()
 		}
 		if i == killed {
-			l.gate.reset(l.n.plugin.cmd.Process, n)
+			l.gate.reset(l.n.plugin.cmd.Process, func(passed int) bool { return passed == n })
 		} else if n == 0 {
-			l.gate.reset(nil, 0)
+			l.gate.reset(nil, nil)
 		}
 		p.tell(l)
 		if n == 0 {
-			steps = append(steps, l.gate.reset(nil, 0))
+			steps = append(steps, l.gate.reset(nil, nil))
 		}
 	}
 	l.revive()

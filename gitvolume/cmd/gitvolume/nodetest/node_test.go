@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -181,6 +182,16 @@ func mounts(t testing.TB, path string) map[string]int {
 		found[info.Mountpoint] = info.ID
 	}
 	return found
+}
+
+// told waits for an Event of the reason with these words, about an object of the kind.
+func (n *node) told(kind, reason, words string) {
+	n.t.Helper()
+	await(n.t, fmt.Sprintf("the %s to be told %s with %q", kind, reason, words), func() bool {
+		return slices.ContainsFunc(n.api.Events("default"), func(e corev1.Event) bool {
+			return e.InvolvedObject.Kind == kind && e.Reason == reason && strings.Contains(e.Message, words)
+		})
+	})
 }
 
 // get returns what the plugin answers over HTTP.
