@@ -3,9 +3,13 @@ package nodetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +21,9 @@ import (
 
 // gatedVariable makes the test binary go through a gate, and be the program after that.
 const gatedVariable = "GITVOLUME_NODETEST_GATED"
+
+// gatedCallsVariable has the numbers of the calls that are gated.
+const gatedCallsVariable = "GITVOLUME_NODETEST_GATED_CALLS"
 
 // steps are the calls that change what outlives a process, and those that begin something
 // elsewhere.
@@ -31,7 +38,6 @@ var steps = map[uint32]string{
 // gate stops a process and its children before each step, and kills the process at one of
 // them.
 type gate struct {
-	t     testing.TB
 	ended chan struct{}
 
 	mu sync.Mutex
@@ -40,19 +46,26 @@ type gate struct {
 	kills   func(passed int) bool // nil: it never does.
 	killed  string                // The step.
 	process *os.Process
+	callers map[uint32]bool // Threads that made a step, since the last reset.
 }
 
 // newGate has the command, which is of node.command, go through a gate when it starts.
 func newGate(t testing.TB, cmd *exec.Cmd) *gate {
+	t.Helper()
+	return newGateOf(t, cmd, slices.Collect(maps.Keys(steps))...)
+}
+
+// newGateOf is newGate for these calls alone.
+func newGateOf(t testing.TB, cmd *exec.Cmd, calls ...uint32) *gate {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	own, theirs := os.NewFile(uintptr(pair[0]), "gate"), os.NewFile(uintptr(pair[1]), "gate")
-	cmd.Env = append(cmd.Env, gatedVariable+"="+cmd.Path)
+	cmd.Env = append(cmd.Env, gatedVariable+"="+cmd.Path, gatedCallsVariable+"="+strings.Trim(fmt.Sprint(calls), "[]"))
 	cmd.Path, cmd.ExtraFiles = "/proc/self/exe", []*os.File{theirs}
-	g := &gate{t: t, ended: make(chan struct{})}
+	g := &gate{ended: make(chan struct{}), callers: map[uint32]bool{}}
 	// The cleanup of the process that is started later comes before this one.
 	t.Cleanup(func() {
 		_ = theirs.Close()
@@ -81,7 +94,15 @@ func (g *gate) reset(process *os.Process, kills func(passed int) bool) (passed i
 	defer g.mu.Unlock()
 	passed = g.passed
 	g.process, g.passed, g.kills = process, 0, kills
+	clear(g.callers)
 	return passed
+}
+
+// count is how many threads made a step since the last reset.
+func (g *gate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.callers)
 }
 
 // death is the step at which the process was killed; empty: it was not.
@@ -95,6 +116,7 @@ func (g *gate) step(name string, pid uint32) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passed++
+	g.callers[pid] = true
 	if g.killed != "" || g.kills == nil || !g.kills(g.passed) {
 		return nil
 	}
@@ -188,10 +210,13 @@ func enterGate(program string) {
 	// The filter is of this thread, and goes with it through execve.
 	runtime.LockOSThread()
 	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}
-	left := len(steps)
-	for number := range steps {
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: number, Jt: uint8(left)})
-		left--
+	calls := strings.Fields(os.Getenv(gatedCallsVariable))
+	for i, text := range calls {
+		number, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			panic(err)
+		}
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(number), Jt: uint8(len(calls) - i)})
 	}
 	filter = append(filter,
 		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},

@@ -2,7 +2,6 @@ package nodetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -68,22 +67,27 @@ func (l *life) start() {
 	l.n.launch(cmd)
 }
 
-// armed has the store know a class of the volume that commits sooner than any that a cluster
+// armed has the store know a class of volumes that commits sooner than any that a cluster
 // takes, in place of none. No plugin runs.
-func (n *node) armed(handle string) {
+func (n *node) armed(handles ...string) {
 	n.t.Helper()
 	opened, err := store.Open(store.Settings{Dir: n.store, TrashKeep: time.Hour, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	record, err := opened.Load(handle)
-	if err != nil {
-		n.t.Fatal(err)
+	for _, handle := range handles {
+		record, err := opened.Load(handle)
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		fast := policy.Default()
+		fast.Quiesce, fast.MaxLatency = 50*time.Millisecond, time.Minute
+		record.Class = store.Class{Name: "fast", Policy: &fast}
+		if err := opened.Save(record); err != nil {
+			n.t.Fatal(err)
+		}
 	}
-	fast := policy.Default()
-	fast.Quiesce, fast.MaxLatency = 50*time.Millisecond, time.Minute
-	record.Class = store.Class{Name: "fast", Policy: &fast}
-	if err := errors.Join(opened.Save(record), opened.Close()); err != nil {
+	if err := opened.Close(); err != nil {
 		n.t.Fatal(err)
 	}
 }
