@@ -74,7 +74,7 @@ func TestDeadRemoteKeepsNoPod(t *testing.T) {
 	}{
 		"it refuses":                      {false, 2 * time.Minute, 10 * time.Minute, 0, time.Minute},
 		"it is silent":                    {true, 500 * time.Millisecond, 10 * time.Minute, 500 * time.Millisecond, time.Minute},
-		"it is silent, the call is short": {true, 10 * time.Minute, 9 * time.Second, 3 * time.Second, 9 * time.Second},
+		"it is silent, the call is short": {true, 10 * time.Minute, 18 * time.Second, 3 * time.Second, 18 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := remoteWith(t, "1")
