@@ -22,6 +22,9 @@ type Volume struct {
 	ReadOnly     bool // of the pod's persistentVolumeClaim
 	MountOptions []string
 	Attributes   map[string]string
+	// StageSecret and PublishSecret are what is in the Secrets of nodeStageSecretRef and
+	// nodePublishSecretRef by now; nil: it names none.
+	StageSecret, PublishSecret map[string]string
 }
 
 // Publish stages (where the plugin wants that) and publishes v for pod and
@@ -32,6 +35,21 @@ func (k *Kubelet) Publish(ctx context.Context, v Volume, pod Pod) (target string
 	if err != nil {
 		return "", err
 	}
+	return k.publish(ctx, v, pod, staging, capability)
+}
+
+// Republish publishes v again for a pod that has it, without another stage, as the kubelet
+// does every minute or so for a driver with requiresRepublish.
+func (k *Kubelet) Republish(ctx context.Context, v Volume, pod Pod) error {
+	var staging string
+	if k.can(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME) {
+		staging = k.Staging(v.Handle)
+	}
+	_, err := k.publish(ctx, v, pod, staging, k.capability(v))
+	return err
+}
+
+func (k *Kubelet) publish(ctx context.Context, v Volume, pod Pod, staging string, capability *csi.VolumeCapability) (target string, err error) {
 	target = k.Target(pod.UID, v.PV)
 	// Since 1.20 the plugin makes the last component itself.
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
@@ -44,6 +62,7 @@ func (k *Kubelet) Publish(ctx context.Context, v Volume, pod Pod) (target string
 		VolumeCapability:  capability,
 		Readonly:          v.ReadOnly,
 		VolumeContext:     podContext(v, pod),
+		Secrets:           v.PublishSecret,
 	})
 	return target, err
 }
@@ -82,6 +101,7 @@ func (k *Kubelet) stage(ctx context.Context, v Volume, capability *csi.VolumeCap
 		StagingTargetPath: staging,
 		VolumeCapability:  capability,
 		VolumeContext:     v.Attributes,
+		Secrets:           v.StageSecret,
 	})
 	return staging, err
 }

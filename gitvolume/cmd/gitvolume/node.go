@@ -91,7 +91,7 @@ func startNode(ctx context.Context, o nodeOptions) (*nodeplugin.Plugin, nodeplug
 	}
 	return common, nodeplugin.Work{
 		Begin:  n.volumes.Resume,
-		Behind: []func(context.Context){n.volumes.Run, n.keepHouse, n.store.EmptyTrash, n.keepMeasured},
+		Behind: []func(context.Context){n.volumes.Run, n.keepHouse, n.store.EmptyTrash, n.keepMeasured, giveBack},
 		End:    n.end,
 		Close:  n.close,
 	}, nil

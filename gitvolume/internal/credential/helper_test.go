@@ -88,6 +88,32 @@ func TestAnonymousIsNotAsked(t *testing.T) {
 	}
 }
 
+// git offers what served to be kept, after each connection by a proxy too: no program is
+// started for that.
+func TestNothingIsOfferedToTheHelper(t *testing.T) {
+	dir := shortDir(t)
+	helper, asked := filepath.Join(dir, "helper"), filepath.Join(dir, "asked")
+	if err := os.WriteFile(helper, []byte("#!/bin/sh\necho $2 >>"+asked+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Anonymous().Serve(Serving{Dir: dir, Helper: []string{helper}, URL: parseURL(t, "https://h.example/r")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for _, operation := range []string{"approve", "fill", "reject"} {
+		cmd := gitCommand(t, s, "credential", operation)
+		cmd.Stdin = strings.NewReader("protocol=socks5h\nhost=127.0.0.1:1\nusername=git\npassword=x\n\n")
+		if operation == "fill" {
+			cmd.Stdin = strings.NewReader("protocol=https\nhost=h.example\n\n")
+		}
+		_ = cmd.Run() // Nobody answers the question.
+	}
+	if got, err := os.ReadFile(asked); err != nil || string(got) != "get\nerase\n" {
+		t.Errorf("the helper was asked %q, %v", got, err)
+	}
+}
+
 func TestHelperWithoutItsSession(t *testing.T) {
 	s := serve(t, mustParse(t, map[string]string{"token": testToken}), "https://h.example/r", nil)
 	socket := filepath.Join(s.dir, helperSocket)

@@ -108,7 +108,9 @@ func (s *Session) open(serving Serving) error {
 	s.environment = []string{"GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS="}
 	s.gitConfig = [][2]string{
 		{"credential.helper", ""}, // forget those of other configuration
-		{"credential.helper", "!" + command},
+		// What git would have be kept, each time that it was let in through the driver's proxy
+		// too, is not worth a process.
+		{"credential.helper", `!ask() { test "$1" = store || exec ` + command + ` "$1"; }; ask`},
 	}
 	if s.credential.ca == "" {
 		return nil

@@ -122,6 +122,33 @@ func (b *Bare) Grow(branch, path, content string) string {
 	return id
 }
 
+// Put commits changes to a branch, as an upstream user does who goes on from where it is,
+// also if that moves meanwhile; an empty content removes the file.
+func (b *Bare) Put(branch string, changes map[string]string) {
+	b.t.Helper()
+	for {
+		tip := b.Tip("refs/heads/" + branch)
+		var stream strings.Builder
+		stream.WriteString("commit refs/up/" + branch + "\ncommitter t <t@example.invalid> 1700000000 +0000\ndata 2\nup\n")
+		if tip != "" {
+			stream.WriteString("from " + tip + "\n")
+		}
+		for _, path := range slices.Sorted(maps.Keys(changes)) {
+			if content := changes[path]; content == "" {
+				fmt.Fprintf(&stream, "D %s\n", path)
+			} else {
+				fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
+			}
+		}
+		b.Import(stream.String())
+		made := b.Tip("refs/up/" + branch)
+		b.Git("update-ref", "-d", "refs/up/"+branch)
+		if _, err := b.TryGit("update-ref", "refs/heads/"+branch, made, tip); err == nil {
+			return
+		}
+	}
+}
+
 // Tip is the id that the ref names; empty if there is no such ref.
 func (b *Bare) Tip(ref string) string {
 	id, err := b.TryGit("rev-parse", "-q", "--verify", ref)

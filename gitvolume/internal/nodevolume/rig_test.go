@@ -3,7 +3,6 @@ package nodevolume_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -336,31 +335,10 @@ func (e *events) count(reason string) int {
 	return n
 }
 
-// put commits changes to a branch, as an upstream user does who goes on from where it is,
-// also if that moves meanwhile; an empty content removes the file.
+// put commits changes to a branch.
 func put(t testing.TB, upstream *gittest.Bare, branch string, changes files) {
 	t.Helper()
-	for {
-		tip := upstream.Tip("refs/heads/" + branch)
-		var stream strings.Builder
-		stream.WriteString("commit refs/up/" + branch + "\ncommitter t <t@example.invalid> 1700000000 +0000\ndata 2\nup\n")
-		if tip != "" {
-			stream.WriteString("from " + tip + "\n")
-		}
-		for _, path := range slices.Sorted(maps.Keys(changes)) {
-			if content := changes[path]; content == "" {
-				fmt.Fprintf(&stream, "D %s\n", path)
-			} else {
-				fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
-			}
-		}
-		upstream.Import(stream.String())
-		made := upstream.Tip("refs/up/" + branch)
-		upstream.Git("update-ref", "-d", "refs/up/"+branch)
-		if _, err := upstream.TryGit("update-ref", "refs/heads/"+branch, made, tip); err == nil {
-			return
-		}
-	}
+	upstream.Put(branch, changes)
 }
 
 // newDir is a directory for a store, whose path is short enough for sockets.

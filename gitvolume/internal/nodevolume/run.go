@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/writeable"
@@ -158,9 +159,9 @@ func (v *Volume) keepUnder(arming *writeable.Arming) {
 	v.keptUnder = arming
 }
 
-// Linger pushes what a tree that nobody has still has to push. It waits for that no longer
-// than within, and has pushes go on after that until all is pushed, Publish or Stop. What is
-// not pushed by then is said.
+// Linger pushes what a tree that nobody has still has to push. It waits until that was tried
+// once, no longer than within nor until the deadline of ctx, and has pushes go on after that
+// until all is pushed, Publish or Stop. What is not pushed by then is said.
 func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -172,10 +173,11 @@ func (v *Volume) Linger(ctx context.Context, within time.Duration) error {
 		return err
 	}
 	v.begin(&work{machine: m, again: linger, lingers: true})
-	ctx, cancel := context.WithTimeout(ctx, within)
+	ctx, cancel := context.WithTimeout(ctx, remote.Patience(ctx, within))
 	defer cancel()
 	select {
 	case <-v.work.ended:
+	case <-m.Tried():
 	case <-ctx.Done():
 	}
 	if v.owes() {

@@ -209,11 +209,15 @@ func (p *pod) with(secret map[string]string) *pod {
 
 // publish is what the kubelet asks for, first and again.
 func (p *pod) publish() error {
-	isReadOnly := p.wish.Kind != attributes.KindWriteable || p.wish.Options.ReadOnly
-	if p.n.volumes.Republish(p.wish.Handle, p.target, isReadOnly, p.wish.Secret) {
+	if p.n.volumes.Republish(p.wish.Handle, p.target, p.isReadOnly(), p.wish.Secret) {
 		return nil
 	}
 	return p.n.volumes.Publish(p.n.t.Context(), p.wish)
+}
+
+// isReadOnly tells whether the pod asks for a mount that it cannot write.
+func (p *pod) isReadOnly() bool {
+	return p.wish.Kind != attributes.KindWriteable || p.wish.Options.ReadOnly
 }
 
 func (p *pod) published() *pod {

@@ -1,12 +1,18 @@
 package published_test
 
 import (
+	"context"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/gitvolume/internal/gittest"
 )
 
 // What a dead remote kept from being pushed at the stop is pushed without a pod, and the
@@ -34,6 +40,75 @@ func TestDeadRemoteAtTheStop(t *testing.T) {
 		n.volumes.LookAtTargets(t.Context())
 		return !n.volumes.Holds("pv")
 	})
+}
+
+// silent is a forge that can be had not to answer until it ends.
+func silent(t testing.TB, b *gittest.Bare) (url string, silence, end func()) {
+	t.Helper()
+	var isSilent atomic.Bool
+	ended := make(chan struct{})
+	server := gittest.StartHTTP(t, filepath.Dir(b.Dir), gittest.HTTPOptions{Around: func(git http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if isSilent.Load() {
+				<-ended
+				return
+			}
+			git.ServeHTTP(w, r)
+		})
+	}})
+	end = sync.OnceFunc(func() {
+		isSilent.Store(false)
+		close(ended)
+	})
+	t.Cleanup(end)
+	return server.URL("/" + filepath.Base(b.Dir)), func() { isSilent.Store(true) }, end
+}
+
+// A remote that is away keeps no pod from going: the push at the stop is tried once, and
+// once more at the unstage, for no longer than it may take, nor than the kubelet waits.
+func TestDeadRemoteKeepsNoPod(t *testing.T) {
+	for name, row := range map[string]struct {
+		isSilent           bool
+		stopPush, deadline time.Duration
+		atLeast, lessThan  time.Duration // Each of the two calls.
+	}{
+		"it refuses":                      {false, 2 * time.Minute, 10 * time.Minute, 0, time.Minute},
+		"it is silent":                    {true, 500 * time.Millisecond, 10 * time.Minute, 500 * time.Millisecond, time.Minute},
+		"it is silent, the call is short": {true, 10 * time.Minute, 18 * time.Second, 3 * time.Second, 18 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := remoteWith(t, "1")
+			url, silence, end := silent(t, b)
+			n := newNode(t)
+			n.stopPush = row.stopPush
+			n.restart()
+			p := n.writer("pv", "a", url).armed().staged(nil).published()
+			if row.isSilent {
+				silence()
+			} else {
+				away(t, b)
+			}
+			p.write("g", "1")
+			p.takes("unpublish", row.deadline, row.atLeast, row.lessThan, func(ctx context.Context) error { return n.volumes.Unpublish(ctx, "pv", p.target) })
+			p.takes("unstage", row.deadline, row.atLeast, row.lessThan, func(ctx context.Context) error { return n.volumes.Unstage(ctx, "pv") })
+			if r := p.record(); !r.Position.HasUnpushed() || r.Staged || len(r.Targets) > 0 {
+				t.Errorf("the record is %+v", r)
+			}
+			end() // The end of the driver pushes too.
+		})
+	}
+}
+
+// takes expects a call to succeed before its deadline, after a time.
+func (p *pod) takes(what string, deadline, atLeast, lessThan time.Duration, call func(ctx context.Context) error) {
+	p.n.t.Helper()
+	ctx, cancel := context.WithTimeout(p.n.t.Context(), deadline)
+	defer cancel()
+	began := time.Now()
+	err := call(ctx)
+	if took := time.Since(began); err != nil || ctx.Err() != nil || took < atLeast || took >= lessThan {
+		p.n.t.Errorf("%s: %v after %s, want none after %s, before %s", what, err, took, atLeast, lessThan)
+	}
 }
 
 // No credential is kept for a volume whose PersistentVolume went.

@@ -170,6 +170,31 @@ func TestStageUnderARunningPod(t *testing.T) {
 	p.becomes("")
 }
 
+// A repeated publish asks neither the remote, nor the mounts, nor the disk, and tells nobody
+// anything.
+func TestRepublishOfAWriter(t *testing.T) {
+	f := newForge(t)
+	n := newNodeOverHTTP(t)
+	p := n.writer("pv", "a", f.url).armed().staged(right).with(right).published()
+	p.write("g", "1")
+	arrives(t, f.Bare, "g", "1")
+	until(t, "all is well", func() bool { return p.faults() == "" && !p.record().Position.Owes() })
+	var before, after unix.Stat_t
+	n.must(unix.Stat(n.recordOf("pv"), &before))
+	asked, told, binds, unbinds := f.asked.Load(), n.posts.has(""), n.mounts.binds, n.mounts.unbinds
+	for range 100 {
+		p.published()
+	}
+	n.must(unix.Stat(n.recordOf("pv"), &after))
+	if before.Ino != after.Ino || before.Mtim != after.Mtim {
+		t.Error("the record was written")
+	}
+	if f.asked.Load() != asked || n.posts.has("") != told || n.mounts.binds != binds || n.mounts.unbinds != unbinds {
+		t.Errorf("the remote was asked %d times, %d Events were posted, %d binds and %d unbinds made",
+			f.asked.Load()-asked, n.posts.has("")-told, n.mounts.binds-binds, n.mounts.unbinds-unbinds)
+	}
+}
+
 // A pod writes on while the driver is away: its writes are committed after the restart, at
 // once, and pushed when the credential is back.
 func TestRestartUnderAWriter(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 )
@@ -228,12 +229,22 @@ func (f *Fetches) work(next *fetch) (map[string]Fetched, error) {
 	return f.settings.Fetcher.Fetch(ctx, request)
 }
 
+// Patience is how much of the time a call may wait: what it needs for its answer to arrive
+// before its deadline is not waited away.
+func Patience(ctx context.Context, most time.Duration) time.Duration {
+	deadline, has := ctx.Deadline()
+	if !has {
+		return most
+	}
+	left := time.Until(deadline)
+	return min(most, left-min(answerBefore, left/3))
+}
+
 // await waits for the fetch as long as the caller can.
 func (f *Fetches) await(ctx context.Context, joined *fetch) (map[string]Fetched, error) {
 	var late <-chan time.Time
-	if deadline, has := ctx.Deadline(); has {
-		left := time.Until(deadline)
-		timer := time.NewTimer(left - min(answerBefore, left/3))
+	if _, has := ctx.Deadline(); has {
+		timer := time.NewTimer(Patience(ctx, math.MaxInt64))
 		defer timer.Stop()
 		late = timer.C
 	}

@@ -201,6 +201,7 @@ func (v *Volume) workRemote(ctx context.Context) {
 	if err != nil && !wasInterrupted(ctx) {
 		v.pushFailed(err)
 	}
+	v.noteTry()
 }
 
 // wasInterrupted tells whether somebody came who could not wait, whatever else went wrong.

@@ -35,10 +35,11 @@ func (v *Volume) TakeCredential() {
 func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositoryBroken(err) }
 
 // Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
-// volume is armed, and pushed once, which takes no longer than within and whose outcome
-// does not matter. The error is that of the commit, or of ctx, which is looked at also while
-// Run is at something that cannot be called off: unless IsFinal, Run goes on then, and Stop
-// has to be called again.
+// Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
+// volume is armed, and pushed once, which takes no longer than within, nor until the deadline
+// of ctx, and whose outcome does not matter. The error is that of the commit, or of ctx, which
+// is looked at also while Run is at something that cannot be called off: unless IsFinal, Run
+// goes on then, and Stop has to be called again.
 func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 	return v.finish(ctx, func() error { return v.end(ctx, within) })
 }
@@ -126,6 +127,8 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 		}
 		v.keepMemory()
 	}
+	// What was committed meanwhile took of the time, too.
+	within = remote.Patience(ctx, within)
 	if within > 0 && (v.position.HasUnpushed() || v.position.HasUnrecorded()) {
 		// It is no deadline: a fetch that sees one leaves its caller the last ten seconds of it,
 		// and nobody here needs them.

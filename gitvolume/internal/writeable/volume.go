@@ -62,13 +62,15 @@ type Volume struct {
 
 	mail mailbox
 	done chan struct{}
+	// tried is closed once a push was tried, whatever became of it.
+	tried chan struct{}
 	// ran says that Run was called, which ends the watch.
 	ran bool
 }
 
 // New is a volume that does nothing yet.
 func New(settings Settings) *Volume {
-	v := &Volume{Settings: settings, position: settings.Position, done: make(chan struct{}), skips: true}
+	v := &Volume{Settings: settings, position: settings.Position, done: make(chan struct{}), tried: make(chan struct{}), skips: true}
 	v.mail.init()
 	v.take(settings.Arming)
 	return v
@@ -88,6 +90,18 @@ func (v *Volume) Close() error {
 
 // Position is where the volume is. Nothing else may run.
 func (v *Volume) Position() store.Position { return v.position }
+
+// Tried is closed once Run has tried to push, whatever became of it.
+func (v *Volume) Tried() <-chan struct{} { return v.tried }
+
+// noteTry tells who waits for it that a push was tried.
+func (v *Volume) noteTry() {
+	select {
+	case <-v.tried:
+	default:
+		close(v.tried)
+	}
+}
 
 // branch is the full name of the branch that the volume is on.
 func (v *Volume) branch() string {

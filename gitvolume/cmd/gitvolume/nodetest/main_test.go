@@ -15,6 +15,9 @@ const programVariable = "GITVOLUME_NODETEST_PROGRAM"
 
 // TestMain builds the program, for the tests that run in a namespace below.
 func TestMain(m *testing.M) {
+	if program := os.Getenv(gatedVariable); program != "" {
+		enterGate(program)
+	}
 	if os.Getenv(programVariable) != "" {
 		mountns.Main(m)
 	}

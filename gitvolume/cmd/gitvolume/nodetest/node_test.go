@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,7 +100,12 @@ func (n *node) command(arguments ...string) *exec.Cmd {
 // start starts the plugin and lets the kubelet register it.
 func (n *node) start(more ...string) {
 	n.t.Helper()
-	n.plugin = startProcess(n.t, n.command(n.flags(more...)...))
+	n.launch(n.command(n.flags(more...)...))
+}
+
+func (n *node) launch(cmd *exec.Cmd) {
+	n.t.Helper()
+	n.plugin = startProcess(n.t, cmd)
 	// A killed plugin leaves its socket, which nobody answers.
 	n.plugin.awaitLog("offering registration to the kubelet")
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -176,6 +182,16 @@ func mounts(t testing.TB, path string) map[string]int {
 		found[info.Mountpoint] = info.ID
 	}
 	return found
+}
+
+// told waits for an Event of the reason with these words, about an object of the kind.
+func (n *node) told(kind, reason, words string) {
+	n.t.Helper()
+	await(n.t, fmt.Sprintf("the %s to be told %s with %q", kind, reason, words), func() bool {
+		return slices.ContainsFunc(n.api.Events("default"), func(e corev1.Event) bool {
+			return e.InvolvedObject.Kind == kind && e.Reason == reason && strings.Contains(e.Message, words)
+		})
+	})
 }
 
 // get returns what the plugin answers over HTTP.

@@ -139,8 +139,12 @@ func (p *process) refused(words ...string) {
 	}
 }
 
-// processorTime is what the plugin has used of the processors, in all its threads.
-func (p *process) processorTime() time.Duration {
+// worked is what the plugin has used of the processors, in all its threads.
+func (p *process) worked() time.Duration { return p.processorTime(2) }
+
+// processorTime sums the first of the fields about a process's use of the processors: its
+// own, as a user and in the kernel, and the same of its children.
+func (p *process) processorTime(number int) time.Duration {
 	p.t.Helper()
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/stat")
 	if err != nil {
@@ -149,7 +153,7 @@ func (p *process) processorTime() time.Duration {
 	// After the name, which may hold anything, come the fields from the third on.
 	fields := bytes.Fields(content[bytes.LastIndexByte(content, ')')+1:])
 	var ticks int64
-	for _, field := range fields[11:13] {
+	for _, field := range fields[11 : 11+number] {
 		n, err := strconv.ParseInt(string(field), 10, 64)
 		if err != nil {
 			p.t.Fatal(err)

@@ -74,7 +74,11 @@ func TestOtherAccessModesAreRefused(t *testing.T) {
 	n.start()
 	for _, mode := range []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteMany} {
 		v := n.volume("v")
-		v.AccessMode = mode
-		wantCode(t, n.publish(v, pod(1)), codes.InvalidArgument)
+		v.AccessMode, v.ReadOnly = mode, false
+		err := n.publish(v, pod(1))
+		wantCode(t, err, codes.InvalidArgument)
+		if words := string(mode) + " is not served: write accessModes: [ReadWriteOncePod] for a volume that one pod writes"; !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: %v, want %q", mode, err, words)
+		}
 	}
 }

@@ -82,7 +82,7 @@ func TestKilledWithManyVolumes(t *testing.T) {
 	n.plugin.kill()
 	began := time.Now()
 	n.start()
-	used := n.plugin.processorTime()
+	used := n.plugin.worked()
 	t.Logf("the kubelet has it again after %s, of which it worked for %s", time.Since(began), used)
 	if used > restartBound && !raced {
 		t.Errorf("it worked for %s, want at most %s", used, restartBound)

@@ -90,7 +90,8 @@ func TestWrittenThroughRestarts(t *testing.T) {
 }
 
 // Without a class a volume is watched and told of; the class that is named later counts at
-// once, and deleting the PersistentVolume removes the tree if that is its policy.
+// once, and deleting the PersistentVolume removes the tree if that is its policy, also while
+// the node is down.
 func TestWrittenArmedLate(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
@@ -111,9 +112,53 @@ func TestWrittenArmedLate(t *testing.T) {
 	if _, err := os.Lstat(tree); err != nil {
 		t.Errorf("the tree is gone with the pod: %v", err)
 	}
-	n.api.DeleteVolume("v")
+	n.plugin.stop()
+	n.api.DeleteVolume("v") // While the node is down.
+	n.start()
 	await(t, "the tree to be removed", func() bool { _, err := os.Lstat(tree); return errors.Is(err, unix.ENOENT) })
 	if !n.has("b", "1") {
 		t.Error("the remote has lost it")
 	}
+}
+
+// Another class counts under a running pod as soon as the PersistentVolume names it: one
+// that pauses the volume, one that cannot be used, and one that arms it again.
+func TestWrittenUnderOtherClasses(t *testing.T) {
+	t.Parallel()
+	n := newClusterNode(t)
+	n.remote.Grow("main", "a", "1")
+	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.api.PutClass("paused", driver.Name, map[string]string{"armed": "false"})
+	n.api.PutClass("wrong", driver.Name, map[string]string{"push.quiesce": "1s", "zone": "x"})
+	n.api.PutClass("foreign", "other.example", map[string]string{"x": "y"})
+	n.start()
+	v := n.written("v", "notes")
+	target := n.mustPublish(v, 1)
+	const armed = `git_csi_armed{claim="v",namespace="default"} `
+	n.awaitAnswer("/metrics", 200, armed+"1")
+	before := mounts(t, n.kubeletDir)
+
+	n.written("v", "paused")
+	n.awaitAnswer("/metrics", 200, armed+"0")
+	n.told("PersistentVolumeClaim", "GitVolumeUnarmed", "pauses the volume (armed=false)")
+	write(t, target, "b", "1")
+	n.awaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
+	for class, words := range map[string]string{
+		"wrong": "parameter push.quiesce", "foreign": "it is another driver's", "missing": "there is no such VolumeAttributesClass",
+	} {
+		n.written("v", class)
+		n.told("Pod", "GitVolumeUnarmed", words)
+		n.awaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 1`)
+	}
+	if n.has("b", "1") {
+		t.Error("it is committed without a class")
+	}
+	n.written("v", "notes")
+	await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
+	n.awaitAnswer("/metrics", 200, armed+"1")
+	n.awaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 0`)
+	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+		t.Errorf("the classes make of the mounts %v %v", before, after)
+	}
+	n.mustUnpublish(v, 1)
 }
