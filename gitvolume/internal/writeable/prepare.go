@@ -212,13 +212,26 @@ func (v *Volume) reconcile(ctx context.Context, up upstream) error {
 	}
 	if up.tip == v.position.Base {
 		v.sayUpstreamFollowed()
-		return nil
+		return v.takeRecord(ctx, up)
 	}
 	if v.pending > 0 {
 		v.sayUpstreamMoved(up.tip)
 		return nil
 	}
 	return v.catchUp(ctx, up)
+}
+
+// takeRecord gives a tree that nobody has the modes, owners and empty directories that
+// changed on the remote while no commit did, as when the pod was on another node.
+func (v *Volume) takeRecord(ctx context.Context, up upstream) error {
+	if up.record == v.position.MetadataBase || v.pending > 0 {
+		return nil
+	}
+	then, err := v.rerecord(v.position, v.Ref, up)
+	if err != nil {
+		return err
+	}
+	return v.moveTo(ctx, then)
 }
 
 // catchUp follows upstream with a tree that nobody has.
