@@ -34,8 +34,10 @@ func (v *Volume) Prepare(ctx context.Context) error {
 		v.sayFetched()
 		err = v.reconcile(ctx, up)
 	case err == nil:
-		v.sayFetched()
-		err = v.make(ctx, up)
+		// A ref that is missing is what the fetch has failed for, and goes on failing for.
+		if err = v.make(ctx, up); !errors.Is(err, remote.ErrNoRef) {
+			v.sayFetched()
+		}
 	case errors.Is(err, remote.ErrInProgress) || ctx.Err() != nil:
 	case kept:
 		v.sayStale(err)
