@@ -207,7 +207,7 @@ func TestMistakesOfWriters(t *testing.T) {
 	other := &corev1.SecretReference{Namespace: s.Name, Name: "wrong"}
 	rows := []struct{ pod, claim, event, words string }{
 		{"same-claim", holder, "FailedScheduling", "ReadWriteOncePod"},
-		{"same-handle", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeHandle = holder }), "GitVolumeRefused", "holder"},
+		{"same-handle", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeHandle = holder }), "FailedMount", "already in use by another pod"},
 		{"depth", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeAttributes["depth"] = "1" }), "FailedMount", "depth"},
 		{"ref", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeAttributes["ref"] = "nothing" }), "FailedMount", `"nothing"`},
 		{"secrets", with(func(source *corev1.CSIPersistentVolumeSource) { source.NodePublishSecretRef = other }), "GitVolumeRefused", "nodePublishSecretRef"},
