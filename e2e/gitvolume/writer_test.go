@@ -209,7 +209,7 @@ func TestMistakesOfWriters(t *testing.T) {
 		{"same-claim", holder, "FailedScheduling", "ReadWriteOncePod"},
 		{"same-handle", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeHandle = holder }), "FailedMount", "already in use by another pod"},
 		{"depth", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeAttributes["depth"] = "1" }), "FailedMount", "depth"},
-		{"ref", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeAttributes["ref"] = "nothing" }), "FailedMount", `"nothing"`},
+		{"ref", with(func(source *corev1.CSIPersistentVolumeSource) { source.VolumeAttributes["ref"] = "nothing" }), "GitVolumeFetchFailed", `"refs/heads/nothing"; there are "main"`},
 		{"secrets", with(func(source *corev1.CSIPersistentVolumeSource) { source.NodePublishSecretRef = other }), "GitVolumeRefused", "nodePublishSecretRef"},
 		{"guesses", with(func(source *corev1.CSIPersistentVolumeSource) {
 			source.NodeStageSecretRef, source.NodePublishSecretRef = other, other
