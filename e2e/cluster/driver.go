@@ -57,7 +57,7 @@ func (d *Driver) Uninstall() error {
 // ClearAway deletes what tests made, and waits for it to go. Pods can end only while
 // there is a plugin.
 func (d *Driver) ClearAway() error {
-	for _, kind := range []string{"namespaces", "persistentvolumes"} {
+	for _, kind := range []string{"namespaces", "persistentvolumes", "volumeattributesclasses"} {
 		if _, err := d.Kube.Try("", "kubectl", "delete", kind, "--selector", d.Label(), "--timeout=3m"); err != nil {
 			return err
 		}

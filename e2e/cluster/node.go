@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -33,8 +34,21 @@ func (c *Cluster) StartNode(t testing.TB, node string) {
 	c.Run(t, "bin/cluster", "start", node)
 }
 
-// Kubelet is the id of the kubelet's process on the node, empty while none runs.
-func (c *Cluster) Kubelet(node string) string {
+// KillKubelet ends the kubelet of a node, and waits until another one runs. Pods go on.
+func (c *Cluster) KillKubelet(t testing.TB, node string) {
+	t.Helper()
+	killed := c.kubelet(node)
+	c.MustOnNode(t, node, "kill", "-9", killed)
+	Eventually(t, Soon, "another kubelet runs", func() error {
+		if now := c.kubelet(node); now == "" || now == killed {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// kubelet is the id of the kubelet's process on the node, empty while none runs.
+func (c *Cluster) kubelet(node string) string {
 	pid, err := c.OnNode(node, "pidof", "kubelet")
 	if err != nil {
 		return ""

@@ -45,12 +45,13 @@ func (d *Driver) InSpace(t *testing.T, name string) *Space {
 	return &Space{T: t, Name: name, Driver: d, kube: d.Kube}
 }
 
-// Remove has the namespace deleted with all that is in it, and its volumes, whose handles
-// are returned. That they are gone is waited for once, after all tests.
+// Remove has the namespace deleted with all that is in it, its volumes, whose handles are
+// returned, and its classes. That they are gone is waited for once, after all tests.
 func (s *Space) Remove() (handles []string) {
 	s.T.Helper()
 	ctx := context.WithoutCancel(s.T.Context())
-	volumes, err := s.kube.Client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{LabelSelector: s.Driver.Label() + "=" + s.Name})
+	mine := metav1.ListOptions{LabelSelector: s.Driver.Label() + "=" + s.Name}
+	volumes, err := s.kube.Client.CoreV1().PersistentVolumes().List(ctx, mine)
 	if err != nil {
 		s.T.Fatalf("list the volumes: %v", err)
 	}
@@ -62,6 +63,9 @@ func (s *Space) Remove() (handles []string) {
 		if err := s.kube.Client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{}); err != nil {
 			s.T.Errorf("delete a volume: %v", err)
 		}
+	}
+	if err := s.kube.Client.StorageV1().VolumeAttributesClasses().DeleteCollection(ctx, metav1.DeleteOptions{}, mine); err != nil {
+		s.T.Errorf("delete the classes: %v", err)
 	}
 	return handles
 }

@@ -5,12 +5,27 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Volume makes a PersistentVolume of the driver, whose name is also the handle, and a
-// claim of that name, class and access modes.
+// Class makes a VolumeAttributesClass of the driver, and returns its name.
+func (s *Space) Class(parameters map[string]string) string {
+	s.T.Helper()
+	class, err := s.kube.Client.StorageV1().VolumeAttributesClasses().Create(s.T.Context(), &storagev1.VolumeAttributesClass{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: s.Name + "-", Labels: map[string]string{s.Driver.Label(): s.Name}},
+		DriverName: s.Driver.Name,
+		Parameters: parameters,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		s.T.Fatalf("make a class: %v", err)
+	}
+	return class.Name
+}
+
+// Volume makes a PersistentVolume of the driver, whose name is also the handle unless
+// change says another, and a claim of that name, classes and access modes.
 func (s *Space) Volume(spec corev1.PersistentVolumeSpec, change ...func(*corev1.PersistentVolume)) string {
 	s.T.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
@@ -36,9 +51,10 @@ func (s *Space) Volume(spec corev1.PersistentVolumeSpec, change ...func(*corev1.
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
-			StorageClassName: &volume.Spec.StorageClassName,
-			AccessModes:      volume.Spec.AccessModes,
-			Resources:        corev1.VolumeResourceRequirements{Requests: size},
+			StorageClassName:          &volume.Spec.StorageClassName,
+			VolumeAttributesClassName: volume.Spec.VolumeAttributesClassName,
+			AccessModes:               volume.Spec.AccessModes,
+			Resources:                 corev1.VolumeResourceRequirements{Requests: size},
 		},
 	}
 	if _, err := s.kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Create(s.T.Context(), claim, metav1.CreateOptions{}); err != nil {

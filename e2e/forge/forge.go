@@ -134,10 +134,46 @@ func (f *Forge) Commit(t testing.TB, repository, branch, file, content string) s
 	return strings.TrimSpace(f.run(t, content, fmt.Sprintf("sh /srv/commit %s %s %s", repository, branch, file)))
 }
 
+// Merge merges the branch, which counts where the two conflict, and returns the commit's
+// id. Somebody has to have committed to the repository before.
+func (f *Forge) Merge(t testing.TB, repository, branch, into string) string {
+	t.Helper()
+	return strings.TrimSpace(f.run(t, "", fmt.Sprintf("sh /srv/merge %s %s %s", repository, branch, into)))
+}
+
+// Refuse has the repository refuse what is pushed to it, with these words, until Accept.
+func (f *Forge) Refuse(t testing.TB, repository, words string) {
+	t.Helper()
+	f.run(t, "", fmt.Sprintf("sh /srv/refuse %s '%s'", repository, words))
+}
+
+// Accept ends Refuse.
+func (f *Forge) Accept(t testing.TB, repository string) {
+	t.Helper()
+	f.run(t, "", fmt.Sprintf("rm /srv/git/%s.git/hooks/pre-receive", repository))
+}
+
+// TryGit runs a command of git in the repository, a shell's words after `git`, and returns
+// what it wrote without blanks around it.
+func (f *Forge) TryGit(repository, command string) (string, error) {
+	text, err := f.try("", fmt.Sprintf("git -C /srv/git/%s.git %s", repository, command))
+	return strings.TrimSpace(text), err
+}
+
+// Git is TryGit for a command that has to succeed.
+func (f *Forge) Git(t testing.TB, repository, command string) string {
+	t.Helper()
+	text, err := f.TryGit(repository, command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 // DeleteBranch takes a branch away.
 func (f *Forge) DeleteBranch(t testing.TB, repository, branch string) {
 	t.Helper()
-	f.run(t, "", fmt.Sprintf("git -C /srv/git/%s.git update-ref -d refs/heads/%s", repository, branch))
+	f.Git(t, repository, "update-ref -d refs/heads/"+branch)
 }
 
 // Stop ends the servers: connections are refused from then on.

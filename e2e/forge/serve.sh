@@ -83,6 +83,25 @@ git commit --quiet --message "Write $3"
 git push --quiet origin "HEAD:refs/heads/$2"
 git rev-parse HEAD
 END
+# repository branch into: merges a branch, which counts where the two conflict, and prints
+# the commit's id.
+cat >/srv/merge <<'END'
+set -e
+cd "/srv/work/$1"
+git fetch --quiet --prune
+git checkout --quiet -B "$3" "origin/$3"
+git merge --quiet --no-ff --strategy-option theirs --message "Merge $2" "origin/$2"
+git push --quiet origin "HEAD:refs/heads/$3"
+git rev-parse HEAD
+END
+# repository words: refuses what is pushed to it, with these words.
+cat >/srv/refuse <<'END'
+set -e
+hook=/srv/git/$1.git/hooks/pre-receive
+printf '#!/bin/sh\necho "%s" >&2\nexit 1\n' "$2" >"$hook.new"
+chmod 755 "$hook.new"
+mv "$hook.new" "$hook"
+END
 
 sh /srv/start
 trap 'exit 0' TERM

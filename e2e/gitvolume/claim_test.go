@@ -124,11 +124,5 @@ func TestMistakes(t *testing.T) {
 		s.waits(row.pod)
 	}
 	// The stage, which knows no pod, refuses the access mode: the words are the kubelet's.
-	cluster.Eventually(t, cluster.Patient, "the access mode is refused in words", func() error {
-		said := kube.Run(t, "kubectl", "--namespace", s.Name, "describe", "pod", "once")
-		if !cluster.LineHas(said, "FailedMount", "ReadWriteOnce is not served") {
-			return fmt.Errorf("describe says\n%s", said)
-		}
-		return nil
-	})
+	s.describes("once", "FailedMount", "ReadWriteOnce is not served")
 }

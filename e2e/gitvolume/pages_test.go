@@ -3,6 +3,7 @@
 package gitvolume
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func (s *space) filledIn(manifests, repository, url string) string {
 	return strings.NewReplacer(
 		page, url,
 		"name: shop\n", "name: "+s.Name+"\n", "namespace: shop\n", "namespace: "+s.Name+"\n", "namespace: shop,", "namespace: "+s.Name+",",
-		"username: deploy\n", "username: bot\n", "token: replace-me\n", "token: "+s.Token+"\n  ca.crt: |\n    "+certificate+"\n",
+		"username: deploy\n", "username: bot\n  ca.crt: |\n    "+certificate+"\n", "token: replace-me", "token: "+s.Token,
 	).Replace(manifests)
 }
 
@@ -39,28 +40,36 @@ func (s *space) filledIn(manifests, repository, url string) string {
 func (s *space) podsShow(label string, number int, volume, file, want string) {
 	s.T.Helper()
 	cluster.Eventually(s.T, cluster.Patient, fmt.Sprintf("%d pods with %s show %q", number, label, want), func() error {
-		pods, err := kube.Client.CoreV1().Pods(s.Name).List(s.T.Context(), metav1.ListOptions{LabelSelector: label})
-		if err != nil {
-			return err
+		pods, err := s.podsWith(label, number)
+		for i := range pods {
+			err = errors.Join(err, s.podShows(&pods[i], volume, file, want))
 		}
-		if len(pods.Items) != number {
-			return fmt.Errorf("there are %d", len(pods.Items))
-		}
-		for _, pod := range pods.Items {
-			if err := s.podShows(&pod, volume, file, want); err != nil {
-				return err
-			}
-		}
-		return nil
+		return err
 	})
+}
+
+// podsWith are the pods with the label; that there are more or less is an error.
+func (s *space) podsWith(label string, number int) ([]corev1.Pod, error) {
+	pods, err := kube.Client.CoreV1().Pods(s.Name).List(s.T.Context(), metav1.ListOptions{LabelSelector: label})
+	if err != nil {
+		return nil, err
+	}
+	if len(pods.Items) != number {
+		return nil, fmt.Errorf("there are %d pods", len(pods.Items))
+	}
+	return pods.Items, nil
+}
+
+// on is the path, on the pod's node, of a file of its volume.
+func on(pod *corev1.Pod, volume, file string) string {
+	return fmt.Sprintf("/var/lib/kubelet/pods/%s/volumes/kubernetes.io~csi/%s/mount/%s", pod.UID, volume, file)
 }
 
 func (s *space) podShows(pod *corev1.Pod, volume, file, want string) error {
 	if err := kube.Ready(s.T.Context(), s.Name, pod.Name); err != nil {
 		return err
 	}
-	path := fmt.Sprintf("/var/lib/kubelet/pods/%s/volumes/kubernetes.io~csi/%s/mount/%s", pod.UID, volume, file)
-	got, err := kube.OnNode(pod.Spec.NodeName, "cat", path)
+	got, err := kube.OnNode(pod.Spec.NodeName, "cat", on(pod, volume, file))
 	if err == nil && got != want {
 		err = fmt.Errorf("pod %s shows %q", pod.Name, got)
 	}
@@ -101,4 +110,42 @@ func TestClaimGuide(t *testing.T) {
 	s.Commit(t, "private", "main", "shop.conf", "two")
 	kube.MustShell(t, gitDriver.Block(t, guide, "Pulling when something was pushed", "sh", 0))
 	s.podsShow("app=web", len(kube.Nodes), "shop-config", "shop.conf", "two")
+}
+
+// TestWriteableGuide is the guide, until its volume is deleted.
+func TestWriteableGuide(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t)
+	kube.NameImage(t, pause, "registry.example.com/notes:1")
+	s.Commit(t, "private", "main", "welcome", "one")
+	const guide, volume, label = "guides/writeable.md", "shop-notes", "app=notes"
+	// A tree that stayed would be in the way of the next run: its forge is another.
+	t.Cleanup(func() {
+		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "deployment", "notes", "--ignore-not-found", "--cascade=foreground")
+		kube.Run(t, "kubectl", "patch", "persistentvolume", volume, "--patch", `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
+		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "persistentvolumeclaim", "notes", "--ignore-not-found")
+		kube.Run(t, "kubectl", "delete", "persistentvolume", volume)
+		kube.Run(t, "kubectl", "delete", "volumeattributesclass", "notes")
+		for _, node := range kube.Nodes {
+			cluster.Eventually(t, cluster.Soon, node+" has no tree of "+volume, func() error {
+				_, err := kube.OnNode(node, "test", "!", "-e", "/var/lib/liken/git/trees/"+volume)
+				return err
+			})
+		}
+	})
+	kube.Apply(t, s.filledIn(gitDriver.Block(t, guide, "A directory whose history is on the forge", "yaml", 0), "notes", s.HTTPS("private")))
+	s.podsShow(label, 1, volume, "welcome", "one")
+	pods, err := s.podsWith(label, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &pods[0]
+	kube.MustOnNode(t, pod.Spec.NodeName, "sh", "-c", "echo two > "+on(pod, volume, "note")+"; echo draft > "+on(pod, volume, "note.tmp"))
+	s.bothTell(pod.Name, "notes", "GitVolumeArmed", "class notes")
+	s.bothTell(pod.Name, "notes", "GitVolumePushed", "1 path")
+	s.has("private", "main", "note", "two")
+	s.hasNot("private", "main", "note.tmp")
+	if got := s.Git(t, "private", "log -1 --format=%B main"); got != "Update note\n\nA note\n\nVolume: "+s.Name+"/notes" {
+		t.Errorf("the commit says %q", got)
+	}
 }

@@ -56,15 +56,20 @@ func inline(secret string, attributes map[string]string) corev1.VolumeSource {
 // empty.
 func (s *space) claim(secret string, attributes map[string]string) string {
 	s.T.Helper()
+	return s.Volume(s.volume(corev1.ReadOnlyMany, secret, attributes))
+}
+
+// volume is a PersistentVolume with the Secret, none when empty.
+func (s *space) volume(mode corev1.PersistentVolumeAccessMode, secret string, attributes map[string]string) corev1.PersistentVolumeSpec {
 	source := &corev1.CSIPersistentVolumeSource{VolumeAttributes: attributes}
 	if secret != "" {
 		source.NodeStageSecretRef = &corev1.SecretReference{Namespace: s.Name, Name: secret}
 		source.NodePublishSecretRef = source.NodeStageSecretRef
 	}
-	return s.Volume(corev1.PersistentVolumeSpec{
-		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadOnlyMany},
+	return corev1.PersistentVolumeSpec{
+		AccessModes:            []corev1.PersistentVolumeAccessMode{mode},
 		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: source},
-	})
+	}
 }
 
 // readOnly is the volume of a claim as the driver wants it.

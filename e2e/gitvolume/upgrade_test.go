@@ -3,6 +3,7 @@
 package gitvolume
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +20,8 @@ func reading(spec *corev1.PodSpec) {
 }
 
 // TestUpgrade changes the image under running pods, as the page says, and goes back.
-// Private volumes wait for their credential meanwhile, and say so.
+// Private volumes wait for their credential meanwhile, and say so; what pods write then is
+// neither lost nor written twice.
 func TestUpgrade(t *testing.T) {
 	s := newSpace(t)
 	kube.NameImage(t, "registry.example.com/gitvolume:devel", "registry.example.com/gitvolume:next")
@@ -29,16 +31,25 @@ func TestUpgrade(t *testing.T) {
 	}
 	s.secret("token", s.TokenSecret())
 	claim := s.claim("token", attributes(s.HTTPS("private"), "pull", often))
-	var pods []string
+	class := s.Class(soon())
+	writers := map[string]string{} // The claims.
+	var pods, counts []string
 	for _, node := range kube.Nodes {
 		s.Start("inline-"+node, cluster.PodSpec(node, inline("", attributes(s.HTTP("public"), "pull", often))), reading)
 		s.Start("claim-"+node, cluster.PodSpec(node, readOnly(claim)), reading)
 		pods = append(pods, "inline-"+node, "claim-"+node)
+		s.Commit(t, "private-"+node, "main", "file", "one")
+		writers[node] = s.writeable("private-"+node, class)
+		s.Start("private-"+node, cluster.PodSpec(node, cluster.Claim(writers[node])), counting)
+		counts = append(counts, "private-"+node)
 	}
 	var before []*corev1.Pod
-	for _, pod := range pods {
+	for _, pod := range slices.Concat(pods, counts) {
 		s.Runs(pod, cluster.Patient)
 		before = append(before, s.Get(pod))
+	}
+	for _, pod := range counts {
+		s.countsOn(pod, pod)
 	}
 	plugins := map[string]*corev1.Pod{}
 	for _, node := range kube.Nodes {
@@ -53,16 +64,23 @@ func TestUpgrade(t *testing.T) {
 			t.Errorf("%s still has plugin %s with image %s", node, after.Name, image)
 		}
 		pluginSays(t, after.Name, "CredentialMissing", claim)
+		pluginSays(t, after.Name, "CredentialMissing", writers[node])
 	}
 	s.Commit(t, "public", "main", "file", "two")
 	s.Commit(t, "private", "main", "file", "two")
-	for i, pod := range pods {
+	for _, pod := range pods {
 		s.shows(pod, "file", "two")
 		s.Reads(pod, "/proc/1/fd/3", "one")
-		s.Unharmed(before[i])
+	}
+	for _, pod := range counts {
+		s.countsOn(pod, pod)
+		s.counted(pod, pod)
+	}
+	for _, pod := range before {
+		s.Unharmed(pod)
 	}
 	// What the former plugin mounted, this one unmounts.
-	for _, pod := range pods {
+	for _, pod := range slices.Concat(pods, counts) {
 		s.Delete("pod", pod)
 	}
 }

@@ -22,14 +22,7 @@ func TestKubeletRestarts(t *testing.T) {
 	s.pod("witness", node, volume, ticking)
 	s.Runs("witness", cluster.Soon)
 	before := s.Get("witness")
-	killed := kube.Kubelet(node)
-	kube.MustOnNode(t, node, "kill", "-9", killed)
-	cluster.Eventually(t, cluster.Soon, "another kubelet runs", func() error {
-		if now := kube.Kubelet(node); now == "" || now == killed {
-			return errors.New("not yet")
-		}
-		return nil
-	})
+	kube.KillKubelet(t, node)
 	s.pod("next", node, other)
 	s.Runs("next", cluster.Soon)
 	perNode.Listed(t)

@@ -38,6 +38,10 @@ type Mover struct {
 	// will do: then the files that differ are read.
 	Memory  *Memory
 	Intents Intents
+	// Vacated are directories that held nothing and that the commit after has no more, as
+	// the metadata says, each after those in it. One that is as it is remembered, and holds
+	// nothing still, is removed.
+	Vacated []string
 	// Fresh is the modes of new files; their owners and groups are those of the
 	// directories they are in.
 	Fresh metadata.Fresh
@@ -166,7 +170,7 @@ func (mv *move) move() (*Moved, error) {
 		slices.Sort(c.conflicts)
 		return &Moved{Conflicts: c.conflicts, Refused: mv.moved.Refused, Memory: mv.Memory}, nil
 	}
-	if len(c.units) == 0 && len(c.emptied) == 0 {
+	if len(c.units) == 0 && len(c.emptied) == 0 && len(mv.Vacated) == 0 {
 		mv.edits = c.edits
 		return mv.done()
 	}
@@ -227,6 +231,10 @@ func (mv *move) finish(c *check) (*Moved, error) {
 	if err != nil {
 		return nil, err
 	}
+	vacated, err := mv.removeVacated()
+	if err != nil {
+		return nil, err
+	}
 	if mv.strayed {
 		if err := mv.sweep((*sweep).clear); err != nil {
 			return nil, err
@@ -242,7 +250,7 @@ func (mv *move) finish(c *check) (*Moved, error) {
 			})
 		}
 	}
-	mv.edits = append(mv.edits, removed...)
+	mv.edits = append(append(mv.edits, removed...), vacated...)
 	return mv.done()
 }
 

@@ -61,6 +61,30 @@ func (mv *move) removeEmptied(emptied []string) ([]Edit, error) {
 	return removed, nil
 }
 
+// removeVacated removes the directories that the application removed elsewhere, but for
+// those that it made or changed here, and tells what is to be forgotten.
+func (mv *move) removeVacated() ([]Edit, error) {
+	var known []string
+	for _, path := range mv.Vacated {
+		parent, name := split(path)
+		dir, err := mv.enter(parent)
+		if errors.Is(err, errVanished) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen, err := dir.Stat(name)
+		if err != nil && !descent.Vanished(err) {
+			return nil, fmt.Errorf("look at %q: %w", path, err)
+		}
+		if err == nil && seen.Directory && !seen.Mount && directoryStat(seen) == mv.Memory.Entry(path).Stat {
+			known = append(known, path)
+		}
+	}
+	return mv.removeEmptied(known)
+}
+
 func (mv *move) removeOneEmptied(path string) (bool, error) {
 	if err := mv.ctx.Err(); err != nil {
 		return false, err

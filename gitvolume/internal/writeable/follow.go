@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -168,8 +167,25 @@ func (v *Volume) finishMove(ctx context.Context) error {
 func (v *Volume) mover(then store.Position) *worktree.Mover {
 	return &worktree.Mover{
 		Tree: v.tree, Source: v.Repository, Memory: v.memory, Fresh: v.Fresh,
-		Intents: &intents{volume: v, before: v.position, then: then},
+		Intents: &intents{volume: v, before: v.position, then: then}, Vacated: v.vacated(then),
 	}
+}
+
+// vacated are the empty directories that a record to come has no more. One that cannot be
+// read says nothing.
+func (v *Volume) vacated(then store.Position) []string {
+	if !v.Arming.Policy.Metadata || then.Metadata == v.position.Metadata && then.Diverged == v.position.Diverged {
+		return nil
+	}
+	branch := v.Ref
+	if then.Diverged {
+		branch = v.Side
+	}
+	record, err := v.Repository.Record(then.Metadata, branch)
+	if err != nil {
+		return nil
+	}
+	return metadata.Vacated(v.record, record)
 }
 
 // arrive makes what was moved the state of the volume, whose position is there already.
@@ -184,7 +200,7 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 	if err := v.anchor(v.position); err != nil {
 		return err
 	}
-	paths := slices.Clone(moved.Written)
+	paths := append([]string{}, moved.Written...) // Not nil, which is all.
 	if !v.partial { // Else what the record lacks is no news of the remote's.
 		for path := range metadata.Diff(before, v.record) {
 			if path != metadata.Root || !v.ForeignRoot {

@@ -34,8 +34,10 @@ func (v *Volume) Prepare(ctx context.Context) error {
 		v.sayFetched()
 		err = v.reconcile(ctx, up)
 	case err == nil:
-		v.sayFetched()
-		err = v.make(ctx, up)
+		// A ref that is missing is what the fetch has failed for, and goes on failing for.
+		if err = v.make(ctx, up); !errors.Is(err, remote.ErrNoRef) {
+			v.sayFetched()
+		}
 	case errors.Is(err, remote.ErrInProgress) || ctx.Err() != nil:
 	case kept:
 		v.sayStale(err)
@@ -212,13 +214,26 @@ func (v *Volume) reconcile(ctx context.Context, up upstream) error {
 	}
 	if up.tip == v.position.Base {
 		v.sayUpstreamFollowed()
-		return nil
+		return v.takeRecord(ctx, up)
 	}
 	if v.pending > 0 {
 		v.sayUpstreamMoved(up.tip)
 		return nil
 	}
 	return v.catchUp(ctx, up)
+}
+
+// takeRecord gives a tree that nobody has the modes, owners and empty directories that
+// changed on the remote while no commit did, as when the pod was on another node.
+func (v *Volume) takeRecord(ctx context.Context, up upstream) error {
+	if up.record == v.position.MetadataBase || v.pending > 0 {
+		return nil
+	}
+	then, err := v.rerecord(v.position, v.Ref, up)
+	if err != nil {
+		return err
+	}
+	return v.moveTo(ctx, then)
 }
 
 // catchUp follows upstream with a tree that nobody has.

@@ -60,6 +60,15 @@ func TestMissingRef(t *testing.T) {
 		if _, err := os.Stat(n.tree()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a tree was made: %v", err)
 		}
+		// Who asked raises it, and asks again and again: in between it lasts.
+		n.said.Raise(report.FetchFailed, err.Error())
+		if err := n.volume.Prepare(w.t.Context()); !errors.Is(err, remote.ErrNoRef) {
+			t.Errorf("the error is %v", err)
+		}
+		n.faultsAre(report.FetchFailed)
+		w.put("main", files{"b": "1"})
+		n.do(n.volume.Prepare(w.t.Context()))
+		n.faultsAre()
 		n.close()
 	})
 }
