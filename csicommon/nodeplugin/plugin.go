@@ -21,6 +21,7 @@ import (
 
 	"liken.sh/csicommon/build"
 	"liken.sh/csicommon/event"
+	"liken.sh/csicommon/httplistener"
 	"liken.sh/csicommon/logging"
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/persistentvolume"
@@ -60,7 +61,7 @@ type Plugin struct {
 	listener  net.Listener
 	socket    string
 	kubelet   *registration.Registration
-	http      *telemetry.Listener
+	http      *httplistener.Listener
 }
 
 // Open opens what needs no store. Then come the driver's store, Connect, Listen, and Run.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"liken.sh/csicommon/build"
+	"liken.sh/csicommon/httplistener"
 	"liken.sh/csicommon/nodeplugin"
 	"liken.sh/csicommon/server"
 	"liken.sh/csicommon/telemetry"
@@ -43,7 +44,7 @@ type control struct {
 	server    *server.Server
 	socket    string
 	listener  net.Listener
-	http      *telemetry.Listener
+	http      *httplistener.Listener
 }
 
 // startController makes and binds all that can be refused at the start.
