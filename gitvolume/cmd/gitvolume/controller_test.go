@@ -20,11 +20,11 @@ type controllerProcess struct {
 	socket string
 }
 
-// startsController starts one, with ports of the kernel's choice.
+// startsController starts one without a webhook, with ports of the kernel's choice.
 func (h *home) startsController(more ...string) *controllerProcess {
 	h.t.Helper()
 	c := &controllerProcess{socket: h.runtime + "/csi.sock"}
-	c.process = h.start(append([]string{"controller", "--endpoint", "unix://" + c.socket, "--http", "127.0.0.1:0"}, more...)...)
+	c.process = h.start(append([]string{"controller", "--endpoint", "unix://" + c.socket, "--http", "127.0.0.1:0", "--webhook", ""}, more...)...)
 	await(h.t, "the start", func() bool {
 		if c.hasEnded() {
 			h.t.Fatalf("it ended: %s", c.log.String())
@@ -108,8 +108,11 @@ func TestControllerRefusals(t *testing.T) {
 	}{
 		"an unknown flag":         {"--node-id n", []string{": --node-id; ", "gitvolume controller --help"}},
 		"a stray word":            {"serve", []string{`"serve"`, "takes flags only"}},
-		"a relative socket":       {"--endpoint csi.sock", []string{"--endpoint", "absolute path"}},
-		"an address that is none": {"--http here", []string{"--http", `"here"`}},
+		"a relative socket":       {"--webhook= --endpoint csi.sock", []string{"--endpoint", "absolute path"}},
+		"an address that is none": {"--webhook= --http here", []string{"--http", `"here"`}},
+		"no cluster":              {"", []string{"--kubeconfig", "--webhook"}},
+		"no such cluster":         {"--kubeconfig /nonexistent/file", []string{"--kubeconfig", `"/nonexistent/file"`}},
+		"a cluster for nothing":   {"--webhook= --kubeconfig file", []string{"--kubeconfig", "empty --webhook"}},
 		"a level that is none":    {"--log-level loud", []string{"--log-level", `"loud"`}},
 		"a collector's path":      {"--otlp-endpoint collector", []string{"--otlp-endpoint", `"collector"`}},
 	} {

@@ -63,7 +63,7 @@ Usage: gitvolume COMMAND
         serve the volumes of a node of a Kubernetes cluster
         (gitvolume node --help lists the flags)
   controller [flags]
-        check the classes of volumes of a Kubernetes cluster
+        check the classes of volumes of a Kubernetes cluster, and hear of pushes
         (gitvolume controller --help lists the flags)
   watch DIR --url URL [flags]
         commit and push what is written into a directory
