@@ -8,6 +8,7 @@ import (
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -63,6 +64,8 @@ func empty(kind metav1.TypeMeta) metav1.Object {
 		return &monitoringv1.PodMonitor{}
 	case "monitoring.coreos.com/v1 PrometheusRule":
 		return &monitoringv1.PrometheusRule{}
+	case "batch/v1 Job":
+		return &batchv1.Job{}
 	case "gateway.networking.k8s.io/v1 HTTPRoute":
 		return &HTTPRoute{}
 	case "networking.k8s.io/v1 Ingress":

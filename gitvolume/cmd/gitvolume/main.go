@@ -42,6 +42,8 @@ func run(arguments []string) int {
 		return runController(rest)
 	case "node":
 		return runNode(rest)
+	case "uninstall-check":
+		return runUninstallCheck(rest)
 	case "watch":
 		return runWatch(rest)
 	case "help", "-h", "-help", "--help":
@@ -51,7 +53,7 @@ func run(arguments []string) int {
 		fmt.Print(nodeplugin.VersionText("gitvolume"))
 		return 0
 	default:
-		return unusable(fmt.Errorf("%q is no command of gitvolume: there are controller, node and watch; gitvolume --help tells more", word))
+		return unusable(fmt.Errorf("%q is no command of gitvolume: there are controller, node, uninstall-check and watch; gitvolume --help tells more", word))
 	}
 }
 
@@ -68,6 +70,8 @@ Usage: gitvolume COMMAND
   watch DIR --url URL [flags]
         commit and push what is written into a directory
         (gitvolume watch --help lists the flags)
+  uninstall-check [flags]
+        look for volumes that an uninstallation from a cluster would leave behind
   --version
         print the version and exit
 `
