@@ -47,7 +47,7 @@ func charts() []chart {
 			command: []string{"node"}, scratch: []string{"/tmp"},
 			objects: 16, fullObjects: 16, others: "controller: {serviceAccount: {create: true}}\nuninstallCheck: true",
 			withTest: "test: {url: 'https://git.example.com/shop/config.git'}",
-			unset: []string{"standalone", "version"},
+			unset:    []string{"standalone", "version"},
 		},
 	}
 }

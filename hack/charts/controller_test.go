@@ -347,3 +347,19 @@ func TestControllerValuesThatAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// The local cluster builds what the chart asks for.
+func TestTheSidecarsAreThoseOfTheLocalCluster(t *testing.T) {
+	t.Parallel()
+	pod := controllerPod(t, "").Spec
+	for i, set := range []string{"resizer", "provisioner"} {
+		pinned := regexp.MustCompile(`(?m)github.com/kubernetes-csi/external-` + set + `/v[0-9]+ (v\S+)`).
+			FindStringSubmatch(readFile(t, "../cluster/build", set, "go.mod"))
+		if pinned == nil {
+			t.Fatalf("no version of the %s is pinned", set)
+		}
+		if want := "registry.k8s.io/sig-storage/csi-" + set + ":" + pinned[1]; pod.Containers[i+1].Image != want {
+			t.Errorf("the chart runs %s, the local cluster has %s", pod.Containers[i+1].Image, want)
+		}
+	}
+}
