@@ -21,6 +21,7 @@ import (
 
 	"liken.sh/csicommon/build"
 	"liken.sh/csicommon/event"
+	"liken.sh/csicommon/httplistener"
 	"liken.sh/csicommon/logging"
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/persistentvolume"
@@ -60,7 +61,7 @@ type Plugin struct {
 	listener  net.Listener
 	socket    string
 	kubelet   *registration.Registration
-	http      *telemetry.Listener
+	http      *httplistener.Listener
 }
 
 // Open opens what needs no store. Then come the driver's store, Connect, Listen, and Run.
@@ -84,29 +85,41 @@ func (p *Plugin) Close() error {
 }
 
 func (p *Plugin) openLog(context.Context) (err error) {
-	p.Log, err = logging.New(os.Stderr, p.config.Options.LogLevel, p.config.Options.LogFormat)
-	switch {
-	case errors.Is(err, logging.ErrLevel):
-		return fmt.Errorf("--log-level: %w", err)
-	case errors.Is(err, logging.ErrFormat):
-		return fmt.Errorf("--log-format: %w", err)
-	}
+	p.Log, err = OpenLog(p.config.Options.LogLevel, p.config.Options.LogFormat)
 	return err
 }
 
-func (p *Plugin) openTelemetry(ctx context.Context) (err error) {
-	p.telemetry, err = telemetry.New(ctx, telemetry.Config{
-		Service: p.config.Driver, Version: build.Version(), Node: p.config.Options.NodeID,
-		OTLPEndpoint: p.config.Options.OTLPEndpoint, Log: p.Log,
-	})
-	if errors.Is(err, telemetry.ErrEndpoint) {
-		return fmt.Errorf("--otlp-endpoint: %w", err)
+// OpenLog makes the log of a process, on standard error. Its errors name the flag.
+func OpenLog(level, format string) (*slog.Logger, error) {
+	log, err := logging.New(os.Stderr, level, format)
+	switch {
+	case errors.Is(err, logging.ErrLevel):
+		return nil, fmt.Errorf("--log-level: %w", err)
+	case errors.Is(err, logging.ErrFormat):
+		return nil, fmt.Errorf("--log-format: %w", err)
 	}
-	if err != nil {
+	return log, err
+}
+
+func (p *Plugin) openTelemetry(ctx context.Context) (err error) {
+	o := p.config.Options
+	if p.telemetry, err = OpenTelemetry(ctx, p.config.Driver, o.NodeID, o.OTLPEndpoint, p.Log); err != nil {
 		return err
 	}
 	p.Meter = p.telemetry.Meter()
 	return nil
+}
+
+// OpenTelemetry makes the metrics of a driver's process, of which there is one on a node or
+// in a pod of that name. Its errors name the flag.
+func OpenTelemetry(ctx context.Context, driver, name, otlpEndpoint string, log *slog.Logger) (*telemetry.Telemetry, error) {
+	made, err := telemetry.New(ctx, telemetry.Config{
+		Service: driver, Version: build.Version(), Node: name, OTLPEndpoint: otlpEndpoint, Log: log,
+	})
+	if errors.Is(err, telemetry.ErrEndpoint) {
+		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+	}
+	return made, err
 }
 
 func (p *Plugin) openMounts(context.Context) (err error) {

@@ -83,8 +83,6 @@ func (p *Plugin) clusterParts() []func(context.Context) {
 // serve runs what others talk to until ctx ends or one part fails. CSI is first:
 // the kubelet dials it the moment it sees the registration socket.
 func (p *Plugin) serve(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return p.server.Serve(ctx, p.listener) },
 		p.kubelet.Run,
@@ -92,17 +90,7 @@ func (p *Plugin) serve(ctx context.Context) error {
 	if p.http != nil {
 		parts = append(parts, p.http.Serve)
 	}
-	errs := make([]error, len(parts))
-	var group sync.WaitGroup
-	for i, part := range parts {
-		group.Go(func() {
-			if errs[i] = part(ctx); errs[i] != nil {
-				stop()
-			}
-		})
-	}
-	group.Wait()
-	return errors.Join(errs...)
+	return Together(ctx, parts...)
 }
 
 // EndsWithin waits for the group, for so long at most, and tells whether it ended.

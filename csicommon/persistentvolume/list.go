@@ -3,9 +3,11 @@ package persistentvolume
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -21,15 +23,30 @@ const (
 //
 // Complete does not mean that the right cluster answered; see Confirm.
 func (v *View) List(ctx context.Context, driver string) ([]Volume, error) {
+	var volumes []Volume
+	err := listWhole(v.config.Log, func() error {
+		volumes = nil
+		_, err := readPages(ctx, v.config.Client, func(o *object) {
+			if o.is(driver) {
+				volumes = append(volumes, o.volume(v.config.Annotations))
+			}
+		})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the PersistentVolumes of %q: %w", driver, err)
+	}
+	return volumes, nil
+}
+
+// listWhole repeats once, which reads all pages, when its pages expired.
+func listWhole(log *slog.Logger, once func() error) error {
 	for try := 1; ; try++ {
-		volumes, err := v.listOnce(ctx, driver)
-		if err == nil {
-			return volumes, nil
+		err := once()
+		if err == nil || !expired(err) || try == listTries {
+			return err
 		}
-		if !expired(err) || try == listTries {
-			return nil, fmt.Errorf("list the PersistentVolumes of %q: %w", driver, err)
-		}
-		v.config.Log.Debug("the list of PersistentVolumes expired and starts over", "error", err)
+		log.Debug("the list of PersistentVolumes expired and starts over", "error", err)
 	}
 }
 
@@ -38,48 +55,47 @@ func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// listOnce reads all pages of one snapshot. The first page says how many items
-// follow it; a list that ends with another number has lost or gained some.
-func (v *View) listOnce(ctx context.Context, driver string) ([]Volume, error) {
+// readPages reads all pages of one snapshot, hands each item to each, which must not keep
+// it, and returns the snapshot's version. The first page says how many items follow it; a
+// list that ends with another number has lost or gained some.
+func readPages(ctx context.Context, client rest.Interface, each func(*object)) (version string, err error) {
 	var (
-		volumes  []Volume
 		read     int
 		expected = -1
 		token    string
 	)
 	for number := 1; ; number++ {
-		p, err := v.readPage(ctx, token, func(o *object) {
-			if o.is(driver) {
-				volumes = append(volumes, o.volume(v.config.Annotations))
-			}
-		})
+		p, err := readPage(ctx, client, token, each)
 		if err != nil {
-			return nil, fmt.Errorf("page %d: %w", number, err)
+			return "", fmt.Errorf("page %d: %w", number, err)
 		}
 		read += p.items
-		if number == 1 && p.remaining != nil {
-			expected = read + *p.remaining
+		if number == 1 {
+			version = p.version
+			if p.remaining != nil {
+				expected = read + *p.remaining
+			}
 		}
 		if p.next == "" {
 			break
 		}
 		if p.next == token {
-			return nil, fmt.Errorf("page %d: the API server names the same page as the next one", number)
+			return "", fmt.Errorf("page %d: the API server names the same page as the next one", number)
 		}
 		token = p.next
 	}
 	if expected >= 0 && read != expected {
-		return nil, fmt.Errorf("the list is not complete: %d PersistentVolumes announced, %d read", expected, read)
+		return "", fmt.Errorf("the list is not complete: %d PersistentVolumes announced, %d read", expected, read)
 	}
-	return volumes, nil
+	return version, nil
 }
 
 // readPage reads the page that token stands for. No resourceVersion is asked
 // for: any other list may be served from a cache that is behind.
-func (v *View) readPage(ctx context.Context, token string, each func(*object)) (page, error) {
+func readPage(ctx context.Context, client rest.Interface, token string, each func(*object)) (page, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	request := v.config.Client.Get().Resource(resource).Param("limit", strconv.Itoa(pageSize))
+	request := client.Get().Resource(resource).Param("limit", strconv.Itoa(pageSize))
 	if token != "" {
 		request = request.Param("continue", token)
 	}

@@ -10,17 +10,20 @@ type object struct {
 	Metadata struct {
 		Name              string            `json:"name"`
 		UID               string            `json:"uid"`
+		ResourceVersion   string            `json:"resourceVersion"`
 		DeletionTimestamp *string           `json:"deletionTimestamp"`
 		Annotations       map[string]string `json:"annotations"`
 	} `json:"metadata"`
 	Spec struct {
 		CSI *struct {
-			Driver        string     `json:"driver"`
-			Handle        string     `json:"volumeHandle"`
-			StageSecret   *secretRef `json:"nodeStageSecretRef"`
-			PublishSecret *secretRef `json:"nodePublishSecretRef"`
+			Driver        string            `json:"driver"`
+			Handle        string            `json:"volumeHandle"`
+			Attributes    map[string]string `json:"volumeAttributes"`
+			StageSecret   *secretRef        `json:"nodeStageSecretRef"`
+			PublishSecret *secretRef        `json:"nodePublishSecretRef"`
 		} `json:"csi"`
-		ReclaimPolicy string `json:"persistentVolumeReclaimPolicy"`
+		AccessModes   []string `json:"accessModes"`
+		ReclaimPolicy string   `json:"persistentVolumeReclaimPolicy"`
 		ClaimRef      *struct {
 			Namespace string `json:"namespace"`
 			Name      string `json:"name"`
@@ -57,11 +60,12 @@ func (o *object) volume(annotations []string) Volume {
 	volume := Volume{
 		Name:          o.Metadata.Name,
 		UID:           o.Metadata.UID,
+		AccessModes:   o.Spec.AccessModes,
 		ReclaimPolicy: o.Spec.ReclaimPolicy,
 		Deleting:      o.Metadata.DeletionTimestamp != nil,
 	}
 	if csi := o.Spec.CSI; csi != nil {
-		volume.Driver, volume.Handle = csi.Driver, csi.Handle
+		volume.Driver, volume.Handle, volume.Attributes = csi.Driver, csi.Handle, csi.Attributes
 		volume.StageSecret, volume.PublishSecret = csi.StageSecret.String(), csi.PublishSecret.String()
 	}
 	if claim := o.Spec.ClaimRef; claim != nil {

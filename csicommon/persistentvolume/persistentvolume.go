@@ -1,17 +1,19 @@
 // Package persistentvolume tells a node what the cluster knows about its
 // volumes: it watches, by name, the PersistentVolumes that the node's own
 // records name, and makes the one complete live read that confirms a removal.
+// A controller, of which a cluster has a few, has a Catalogue of its driver's.
 //
-// It must never watch or keep the PersistentVolumes of others (memory and
-// traffic follow the volumes on the node, not those in the cluster), must never
-// take a failed, partial or foreign answer for an absence, and never removes
-// anything itself.
+// It must never keep the PersistentVolumes of others, nor watch them for a node
+// (memory and traffic follow the volumes on the node, not those in the cluster),
+// must never take a failed, partial or foreign answer for an absence, and never
+// removes anything itself.
 package persistentvolume
 
 import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +30,10 @@ type Volume struct {
 	// Driver and Handle are those of spec.csi, empty for another kind of volume.
 	Driver string
 	Handle string
+	// Attributes is spec.csi.volumeAttributes, nil when there is none.
+	Attributes map[string]string
+	// AccessModes are as in the object, such as ReadOnlyMany.
+	AccessModes []string
 	// ReclaimPolicy is Retain, Delete or Recycle.
 	ReclaimPolicy  string
 	ClaimNamespace string
@@ -48,7 +54,7 @@ type Volume struct {
 }
 
 func (a Volume) equal(b Volume) bool {
-	if !maps.Equal(a.Annotations, b.Annotations) {
+	if !maps.Equal(a.Annotations, b.Annotations) || !maps.Equal(a.Attributes, b.Attributes) || !slices.Equal(a.AccessModes, b.AccessModes) {
 		return false
 	}
 	return a.Name == b.Name && a.UID == b.UID && a.Driver == b.Driver && a.Handle == b.Handle &&
@@ -173,7 +179,7 @@ func (v *View) Unfollow(name string) {
 }
 
 // Get returns what is known of name without asking the API server. The Volume
-// is set when the State is Present; its Annotations must not be changed.
+// is set when the State is Present; its maps and slices must not be changed.
 func (v *View) Get(name string) (Volume, State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -127,7 +127,7 @@ func TestLifeOfAVolume(t *testing.T) {
 		v.reported("p1 present")
 		got := v.is("p1", persistentvolume.Present)
 		want := persistentvolume.Volume{
-			Name: "p1", UID: uid, Driver: driver, Handle: "h1",
+			Name: "p1", UID: uid, Driver: driver, Handle: "h1", AccessModes: []string{"ReadWriteOnce"},
 			ReclaimPolicy: "Retain", ClaimNamespace: "default", ClaimName: "p1",
 		}
 		if !reflect.DeepEqual(got, want) {

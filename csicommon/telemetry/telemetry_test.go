@@ -19,6 +19,7 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	"google.golang.org/grpc"
 
+	"liken.sh/csicommon/httplistener"
 	"liken.sh/csicommon/telemetry"
 )
 
@@ -157,7 +158,7 @@ func TestChecks(t *testing.T) {
 	if code, body := get(t, "http://"+listener.Address()+"/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(body, "refused the plugin: why") {
 		t.Errorf("/readyz = %d %q", code, body)
 	}
-	if _, err := telemetry.Listen(listener.Address(), tel.Handler(), healthy, healthy); !errors.Is(err, telemetry.ErrListen) {
+	if _, err := telemetry.Listen(listener.Address(), tel.Handler(), healthy, healthy); !errors.Is(err, httplistener.ErrListen) {
 		t.Errorf("a taken port: %v", err)
 	}
 	stop()

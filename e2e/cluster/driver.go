@@ -45,9 +45,10 @@ func (d *Driver) Install() error {
 	return err
 }
 
-// Uninstall also removes the namespace, which the page's commands make.
+// Uninstall also removes the namespace, which the page's commands make. Volumes that a run
+// left behind which was cut off do not keep it from that.
 func (d *Driver) Uninstall() error {
-	if _, err := d.Kube.Try("", "helm", "uninstall", d.Release, "--namespace", d.Namespace, "--ignore-not-found", "--wait"); err != nil {
+	if _, err := d.Kube.Try("", "helm", "uninstall", d.Release, "--namespace", d.Namespace, "--ignore-not-found", "--wait", "--no-hooks"); err != nil {
 		return err
 	}
 	_, err := d.Kube.Try("", "kubectl", "delete", "namespace", d.Namespace, "--ignore-not-found")
@@ -95,7 +96,8 @@ func (d *Driver) Block(t testing.TB, file, under, language string, index int) st
 func (d *Driver) Plugin(ctx context.Context, node string) (*corev1.Pod, error) {
 	pods, err := d.Kube.Client.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName=" + node,
-		LabelSelector: "app.kubernetes.io/name=" + d.Release,
+		// A controller is no plugin.
+		LabelSelector: "app.kubernetes.io/name=" + d.Release + ",app.kubernetes.io/component!=controller",
 	})
 	if err != nil {
 		return nil, err

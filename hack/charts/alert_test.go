@@ -174,7 +174,7 @@ func TestThePluginsJob(t *testing.T) {
 		if without := c.alerts(t, "prometheusRule: {enabled: true}"); slices.ContainsFunc(without, down) {
 			t.Errorf("without the PodMonitor there are %q", names(without))
 		}
-		monitor := only[*monitoringv1.PodMonitor](t, c.rendered(t, allAlerts))
+		monitor := named[*monitoringv1.PodMonitor](t, c.rendered(t, allAlerts), c.plugin)
 		rules := c.alerts(t, allAlerts)
 		i := slices.IndexFunc(rules, down)
 		if i < 0 {

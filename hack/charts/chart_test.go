@@ -45,8 +45,9 @@ func charts() []chart {
 			docs: "../../gitvolume/docs", flags: "reference/node.md",
 			driver: "git.liken.sh", store: "/var/lib/liken/git", plugin: "gitvolume-node",
 			command: []string{"node"}, scratch: []string{"/tmp"},
-			objects: 5, fullObjects: 6, withTest: "test: {url: 'https://git.example.com/shop/config.git'}",
-			unset: []string{"standalone", "version"},
+			objects: 16, fullObjects: 16, others: "controller: {serviceAccount: {create: true}}\nuninstallCheck: true",
+			withTest: "test: {url: 'https://git.example.com/shop/config.git'}",
+			unset:    []string{"standalone", "version"},
 		},
 	}
 }

@@ -31,7 +31,10 @@ func flatten(prefix string, value any, whole []string, to map[string]string) {
 }
 
 // wholes are the values that are an object of Kubernetes's own.
-var wholes = []string{"resources", "nodeSelector", "updateStrategy"}
+var wholes = []string{
+	"resources", "nodeSelector", "updateStrategy",
+	"controller.resources", "controller.nodeSelector", "controller.resizer.resources", "controller.provisioner.resources",
+}
 
 // defaults are those of values.yaml, by path.
 func (c chart) defaults(t *testing.T) map[string]string {
@@ -79,7 +82,7 @@ func wantEveryValueInTheReadme(t *testing.T, c chart) {
 
 // properties lists the paths that the schema knows.
 func properties(prefix string, s schema, to map[string]bool) {
-	if len(s.Properties) == 0 || slices.Contains(wholes, prefix) || prefix == "affinity" {
+	if len(s.Properties) == 0 || slices.Contains(wholes, prefix) || strings.HasSuffix(prefix, "affinity") {
 		to[prefix] = true
 		return
 	}
@@ -123,6 +126,8 @@ func wantEveryValueInTheFullFile(t *testing.T, c chart) {
 	}
 	set := make(map[string]string)
 	flatten("", values, append(wholes, "affinity", "podAnnotations", "podLabels", "commonLabels", "serviceAccount.annotations",
+		"controller.affinity", "controller.podAnnotations", "controller.podLabels", "controller.serviceAccount.annotations",
+		"webhook.service.annotations", "webhook.ingress.annotations", "webhook.httpRoute.annotations",
 		"podMonitor.labels", "prometheusRule.labels", "prometheusRule.alertLabels", "dashboard.labels", "dashboard.annotations"), set)
 	for path, value := range c.defaults(t) {
 		if set[path] == "" || set[path] == value {

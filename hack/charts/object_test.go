@@ -64,6 +64,18 @@ func only[T metav1.Object](t *testing.T, all []metav1.Object) T {
 	return found[0]
 }
 
+// named returns the one object of a type and name, wherever it is.
+func named[T metav1.Object](t *testing.T, all []metav1.Object, name string) T {
+	t.Helper()
+	var found []metav1.Object
+	for _, object := range find[T](all) {
+		if object.GetName() == name {
+			found = append(found, object)
+		}
+	}
+	return only[T](t, found)
+}
+
 func TestEveryObjectIsValid(t *testing.T) {
 	each(t, func(t *testing.T, c chart) {
 		for name, test := range map[string]struct {

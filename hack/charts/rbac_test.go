@@ -30,14 +30,14 @@ func (c chart) roleInDocs(t *testing.T) rbacv1.ClusterRole {
 func TestTheRoleIsWhatThePluginCalls(t *testing.T) {
 	each(t, func(t *testing.T, c chart) {
 		all := c.rendered(t, "")
-		role := only[*rbacv1.ClusterRole](t, all)
+		role := named[*rbacv1.ClusterRole](t, all, c.plugin)
 		if want := c.roleInDocs(t); !reflect.DeepEqual(role.Rules, want.Rules) {
 			t.Errorf("the chart grants\n%+v\nthe driver's documentation\n%+v", role.Rules, want.Rules)
 		}
 		if role.AggregationRule != nil {
 			t.Error("the role takes in others")
 		}
-		binding := only[*rbacv1.ClusterRoleBinding](t, all)
+		binding := named[*rbacv1.ClusterRoleBinding](t, all, c.plugin)
 		if binding.RoleRef.Name != role.Name || len(binding.Subjects) != 1 || binding.Subjects[0].Namespace != c.namespace {
 			t.Errorf("the binding is %+v", binding)
 		}
@@ -54,8 +54,11 @@ func TestTheBindingFollowsTheServiceAccount(t *testing.T) {
 			"serviceAccount: {create: false}":            "default",
 			"fullnameOverride: local":                    strings.Replace(c.plugin, c.name, "local", 1),
 		} {
-			all := c.rendered(t, values)
-			if got := only[*rbacv1.ClusterRoleBinding](t, all).Subjects[0].Name; got != want {
+			all, name := c.rendered(t, values), c.plugin
+			if strings.Contains(values, "fullnameOverride") {
+				name = want
+			}
+			if got := named[*rbacv1.ClusterRoleBinding](t, all, name).Subjects[0].Name; got != want {
 				t.Errorf("with %q it is bound to %q, want %q", values, got, want)
 			}
 		}

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"liken.sh/hack/cluster/component"
 	"liken.sh/hack/cluster/image"
 	"liken.sh/hack/cluster/machine"
+	"liken.sh/hack/cluster/toolset"
 )
 
 // buildSystemImages makes what every node needs, in moments: the image that keeps a
@@ -34,6 +36,64 @@ func (p *program) buildSystemImages() error {
 		return err
 	}
 	return stock.Busybox()
+}
+
+// sidecarRegistry is where the charts find Kubernetes's images of sidecars.
+const sidecarRegistry = "registry.k8s.io/sig-storage/"
+
+// haveSidecars makes the images of the programs of Kubernetes that the git driver's chart
+// runs, where they are not there yet, and loads those into the nodes that run.
+func (p *program) haveSidecars() error {
+	work, err := os.MkdirTemp("", "liken-cluster-")
+	if err != nil {
+		return fmt.Errorf("make room for images: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(work) }()
+	stock := image.Stock{Archives: p.cluster.Images(), Work: work, Say: say}
+	builder := toolset.Builder{Modules: p.modules, Cache: p.cluster.Cache, Progress: say}
+	began := time.Now()
+	var archives []string
+	for _, set := range toolset.Sidecars() {
+		version, err := builder.Version(set)
+		if err != nil {
+			return err
+		}
+		dir, err := builder.Ensure(set)
+		if err != nil {
+			return err
+		}
+		for program := range set.Packages {
+			archive, err := stock.Program(sidecarRegistry+program+":"+version, filepath.Join(dir, program))
+			if err != nil {
+				return err
+			}
+			if info, err := os.Stat(archive); err != nil || info.ModTime().After(began) {
+				archives = append(archives, archive)
+			}
+		}
+	}
+	return p.loadIntoAll(archives)
+}
+
+// loadIntoAll loads archives into the nodes that run. The others get them when they start.
+func (p *program) loadIntoAll(archives []string) error {
+	if len(archives) == 0 {
+		return nil
+	}
+	for _, name := range p.cluster.Nodes() {
+		node := p.machine(name)
+		if _, running := node.PID(); !running {
+			say(name + " does not run; it gets them when it starts")
+			continue
+		}
+		for _, archive := range archives {
+			if err := loadArchive(node, archive); err != nil {
+				return err
+			}
+		}
+		say("loaded into " + name)
+	}
+	return nil
 }
 
 // load gives the node every image there is an archive of, but for those that were
@@ -83,6 +143,9 @@ func loadArchive(node *machine.Machine, archive string) error {
 // driver is one of the repository's: its image is built from a Dockerfile, and its chart
 // has its name.
 type driver struct{ name, dockerfile, image, version, csi, namespace string }
+
+// hasController tells whether the chart runs the sidecars of Kubernetes.
+func (d driver) hasController() bool { return d.name == "gitvolume" }
 
 // drivers are called what the documentation's manifests and commands call them.
 func drivers() []driver {
@@ -145,24 +208,16 @@ func (p *program) images(names []string) error {
 		return fmt.Errorf("make room for images: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }()
+	if slices.ContainsFunc(wanted, driver.hasController) {
+		if err := p.haveSidecars(); err != nil {
+			return err
+		}
+	}
 	archives, err := p.buildDrivers(wanted, work)
 	if err != nil {
 		return err
 	}
-	for _, name := range p.cluster.Nodes() {
-		node := p.machine(name)
-		if _, running := node.PID(); !running {
-			say(name + " does not run; it gets them when it starts")
-			continue
-		}
-		for _, archive := range archives {
-			if err := loadArchive(node, archive); err != nil {
-				return err
-			}
-		}
-		say("loaded into " + name)
-	}
-	return nil
+	return p.loadIntoAll(archives)
 }
 
 // buildDrivers returns the archives that nodes need: the drivers, the Debian that the

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,11 @@ func (p *program) install() error {
 	missing, err := p.notInstalled()
 	if err != nil || len(missing) == 0 {
 		return err
+	}
+	if slices.ContainsFunc(missing, driver.hasController) {
+		if err := p.haveSidecars(); err != nil {
+			return err
+		}
 	}
 	if err := p.haveImages(missing); err != nil {
 		return err

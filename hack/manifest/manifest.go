@@ -8,7 +8,9 @@ import (
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -62,12 +64,24 @@ func empty(kind metav1.TypeMeta) metav1.Object {
 		return &monitoringv1.PodMonitor{}
 	case "monitoring.coreos.com/v1 PrometheusRule":
 		return &monitoringv1.PrometheusRule{}
+	case "batch/v1 Job":
+		return &batchv1.Job{}
+	case "gateway.networking.k8s.io/v1 HTTPRoute":
+		return &HTTPRoute{}
+	case "networking.k8s.io/v1 Ingress":
+		return &networkingv1.Ingress{}
+	case "networking.k8s.io/v1 NetworkPolicy":
+		return &networkingv1.NetworkPolicy{}
 	case "policy/v1 PodDisruptionBudget":
 		return &policyv1.PodDisruptionBudget{}
 	case "rbac.authorization.k8s.io/v1 ClusterRole":
 		return &rbacv1.ClusterRole{}
 	case "rbac.authorization.k8s.io/v1 ClusterRoleBinding":
 		return &rbacv1.ClusterRoleBinding{}
+	case "rbac.authorization.k8s.io/v1 Role":
+		return &rbacv1.Role{}
+	case "rbac.authorization.k8s.io/v1 RoleBinding":
+		return &rbacv1.RoleBinding{}
 	case "storage.k8s.io/v1 CSIDriver":
 		return &storagev1.CSIDriver{}
 	case "storage.k8s.io/v1 StorageClass":

@@ -14,6 +14,17 @@ however it is scraped; GitVolumePluginDown excepted, whose metric is Prometheus'
     description: >-
       Pods on its node that use volumes of git.liken.sh may not start or end, and nothing
       follows its repositories. Look at the pod's state and log.
+- alert: GitVolumeControllerDown
+  expr: up{job="{{ .Release.Namespace }}/{{ include "gitvolume.controller" . }}"} == 0
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: The git driver's controller {{ "{{ $labels.pod }}" }} cannot be scraped.
+    description: >-
+      New classes of claims do not count, volumes with the policy Delete stay, and forges
+      are not heard. Volumes go on. Look at the state of the pod and the log of its
+      container {{ "{{ $labels.container }}" }}.
 {{- end }}
 - alert: GitVolumeAbsent
   expr: absent(git_csi_build_info)
@@ -46,6 +57,15 @@ however it is scraped; GitVolumePluginDown excepted, whose metric is Prometheus'
       A node failed {{ "{{ $value | humanize }}" }} times in {{ .Values.prometheusRule.fetchFailuresIn }}. Its volumes keep what they show, and
       pods that need it for the first time do not start. The Events of its pods have the
       remote's words.
+- alert: GitVolumeWebhookFailing
+  expr: increase(git_csi_webhook_requests_total{result="failed"}[1h]) > 0
+  labels:
+    severity: info
+  annotations:
+    summary: A forge's request could not be served.
+    description: >-
+      {{ "{{ $value | humanize }}" }} requests in the last hour were answered that the cluster cannot be
+      read. Volumes pull when it can. The controller's log says more.
 - alert: GitVolumeEventsDropped
   {{- /* The metric is common to several drivers: only that of plugins that are this one. */}}
   expr: increase(csi_events_dropped_total[1h]) > 0 and on (job, instance) git_csi_build_info

@@ -34,6 +34,24 @@ git.liken.sh
 {{- end }}
 {{- end }}
 
+{{/* The controller's objects. */}}
+{{- define "gitvolume.controller" -}}
+{{ include "gitvolume.fullname" . }}-controller
+{{- end }}
+
+{{- define "gitvolume.controllerServiceAccount" -}}
+{{- if .Values.controller.serviceAccount.create }}
+{{- default (include "gitvolume.controller" .) .Values.controller.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.controller.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* What forges call, and the Roles by which their Secrets are read. */}}
+{{- define "gitvolume.webhook" -}}
+{{ include "gitvolume.fullname" . }}-webhook
+{{- end }}
+
 {{- define "gitvolume.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "gitvolume.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -43,6 +61,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "gitvolume.nodeSelectorLabels" -}}
 {{ include "gitvolume.selectorLabels" . }}
 app.kubernetes.io/component: node
+{{- end }}
+
+{{/* And those of the controller's. */}}
+{{- define "gitvolume.controllerSelectorLabels" -}}
+{{ include "gitvolume.selectorLabels" . }}
+app.kubernetes.io/component: controller
 {{- end }}
 
 {{- define "gitvolume.labels" -}}
@@ -71,15 +95,44 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* A digest says which image it is; a tag beside it would only claim to. */}}
-{{- define "gitvolume.image" -}}
-{{- $name := .Values.image.repository }}
-{{- with .Values.image.registry }}{{ $name = printf "%s/%s" . $name }}{{ end }}
-{{- if .Values.image.digest }}
-{{- printf "%s@%s" $name .Values.image.digest }}
-{{- else }}
-{{- printf "%s:%s" $name (default .Chart.AppVersion .Values.image.tag) }}
+{{- define "gitvolume.controllerPodLabels" -}}
+{{ include "gitvolume.controllerSelectorLabels" . }}
+{{- with merge (dict) .Values.controller.podLabels .Values.commonLabels }}
+{{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* What a pod needs to be let into a namespace of the profile "restricted". */}}
+{{- define "gitvolume.restrictedPod" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "gitvolume.restrictedContainer" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* A digest says which image it is; a tag beside it would only claim to. Takes the image
+and the tag of one that names none. */}}
+{{- define "gitvolume.imageOf" -}}
+{{- $image := first . }}
+{{- $name := $image.repository }}
+{{- with $image.registry }}{{ $name = printf "%s/%s" . $name }}{{ end }}
+{{- if $image.digest }}
+{{- printf "%s@%s" $name $image.digest }}
+{{- else }}
+{{- printf "%s:%s" $name (default (last .) $image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- define "gitvolume.image" -}}
+{{- include "gitvolume.imageOf" (list .Values.image .Chart.AppVersion) }}
 {{- end }}
 
 {{/* Where the kubelet dials the plugin, on the host. */}}
@@ -120,5 +173,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "gitvolume.checkGrace" -}}
 {{- if le (int .Values.terminationGracePeriodSeconds) (include "gitvolume.seconds" .Values.stopPushTimeout | atoi) }}
 {{- fail (printf "terminationGracePeriodSeconds %d: has to be longer than stopPushTimeout %q, or the plugin is killed in its last push" (int .Values.terminationGracePeriodSeconds) .Values.stopPushTimeout) }}
+{{- end }}
+{{- end }}
+
+{{/* What the schema cannot compare: ports of one pod, and what a route needs. */}}
+{{- define "gitvolume.checkController" -}}
+{{- $taken := dict }}
+{{- range $name, $port := dict "httpPort" .Values.httpPort "webhook.port" .Values.webhook.port "controller.resizer.httpPort" .Values.controller.resizer.httpPort "controller.provisioner.httpPort" .Values.controller.provisioner.httpPort }}
+{{- $key := printf "%d" (int $port) }}
+{{- if hasKey $taken $key }}
+{{- fail (printf "%s: the port %s of the controller's pod is that of %s too; give each another" $name $key (get $taken $key)) }}
+{{- end }}
+{{- $_ := set $taken $key $name }}
+{{- end }}
+{{- if and .Values.webhook.enabled (not .Values.webhook.namespaces) }}
+{{- fail "webhook.namespaces: name the namespaces whose Secrets forges sign with, such as {shop}; without one no request can be verified" }}
+{{- end }}
+{{- if and .Values.webhook.ingress.enabled (not .Values.webhook.ingress.host) }}
+{{- fail "webhook.ingress.host: name the host that forges call" }}
+{{- end }}
+{{- if and .Values.webhook.httpRoute.enabled (not .Values.webhook.httpRoute.gateways) }}
+{{- fail "webhook.httpRoute.gateways: name the Gateway, such as {name: public, namespace: gateways}" }}
 {{- end }}
 {{- end }}

@@ -1,7 +1,7 @@
 // Package apiserver is an in-memory stand-in for the part of a Kubernetes API
-// server that the drivers use: PersistentVolumes (get, list with pages, watch),
-// VolumeAttributesClasses (get), the namespace kube-system (get) and Events (create, get,
-// list, patch, delete).
+// server that the drivers use: PersistentVolumes (get, list with pages, watch, merge-patch
+// of annotations), VolumeAttributesClasses (get), Secrets (get), the namespace kube-system
+// (get) and Events (create, get, list, patch, delete).
 //
 // It answers as the real one does where that matters to a client: versions,
 // continue tokens that expire, Status bodies, validation of Events. Tests put
@@ -38,6 +38,7 @@ type Server struct {
 	watches int
 	events  map[string]map[string]*corev1.Event
 	classes map[string]*storagev1.VolumeAttributesClass
+	secrets map[string]*corev1.Secret // by namespace/name
 	faults  []*injected
 	log     []Request
 	serving *serving
@@ -53,6 +54,7 @@ func New() *Server {
 		dropped:   make(chan struct{}),
 		events:    map[string]map[string]*corev1.Event{},
 		classes:   map[string]*storagev1.VolumeAttributesClass{},
+		secrets:   map[string]*corev1.Secret{},
 		version:   100,
 		floor:     100,
 	}
@@ -85,6 +87,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, request Request)
 		s.answerNamespace(w, request.Name)
 	case request.Resource == classes && request.Verb == "get":
 		s.answerClass(w, request.Name)
+	case request.Resource == secrets && request.Namespace != "" && request.Verb == "get":
+		s.answerSecret(w, request.Namespace, request.Name)
 	case request.Resource == "events" && request.Namespace != "":
 		s.answerEvents(w, r, request)
 	default:

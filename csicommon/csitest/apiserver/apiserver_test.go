@@ -164,3 +164,38 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+func TestSecrets(t *testing.T) {
+	s := apiserver.New()
+	s.PutSecret("shop", "forge", map[string]string{"secret": "s"})
+	if code, body := ask(t, s, "GET", "/api/v1/namespaces/shop/secrets/forge", ""); code != 200 || !strings.Contains(body, `"data":{"secret":"cw=="}`) {
+		t.Errorf("%d %s", code, body)
+	}
+	s.DeleteSecret("shop", "forge")
+	for _, path := range []string{"/api/v1/namespaces/shop/secrets/forge", "/api/v1/namespaces/shop/secrets", "/api/v1/secrets"} {
+		if code, body := ask(t, s, "GET", path, ""); code != 404 {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+}
+
+// A merge of annotations is what is served, under the condition of a UID.
+func TestVolumesAreAnnotated(t *testing.T) {
+	s := apiserver.New()
+	uid := s.PutVolume(apiserver.Volume("p1", "d", "h"))
+	for patch, code := range map[string]int{
+		`{"metadata":{"uid":"` + uid + `","annotations":{"a":"1"}}}`: 200,
+		`{"metadata":{"uid":"another","annotations":{"a":"2"}}}`:     409,
+		`{"spec":{"capacity":{}}}`:                                   400,
+	} {
+		if got, body := ask(t, s, "PATCH", "/api/v1/persistentvolumes/p1", patch); got != code {
+			t.Errorf("%s: %d %s, want %d", patch, got, body, code)
+		}
+	}
+	if got := s.Annotations("p1"); len(got) != 1 || got["a"] != "1" {
+		t.Errorf("the annotations are %v", got)
+	}
+	if code, body := ask(t, s, "PATCH", "/api/v1/persistentvolumes/p2", `{}`); code != 404 || s.Annotations("p2") != nil {
+		t.Errorf("%d %s", code, body)
+	}
+}

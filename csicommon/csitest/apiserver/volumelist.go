@@ -48,6 +48,8 @@ func (s *Server) answerVolumes(w http.ResponseWriter, r *http.Request, request R
 		s.listVolumes(w, r.URL.Query())
 	case "watch":
 		s.watchVolumes(w, r)
+	case "patch":
+		s.patchVolume(w, r, request.Name)
 	default:
 		refuse(w, apierrors.NewMethodNotSupported(schema.GroupResource{Resource: request.Resource}, request.Verb))
 	}

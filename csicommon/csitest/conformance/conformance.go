@@ -1,5 +1,5 @@
 // Package conformance runs csi-sanity, the published conformance suite of CSI,
-// against a node plugin's socket from within go test.
+// against a plugin's socket from within go test.
 //
 // csi-sanity makes its volumes with CreateVolume, which a node plugin for
 // volumes written by people does not serve; so a controller stands beside it
@@ -57,8 +57,26 @@ func Run(t *testing.T, config Config) {
 	suite.TargetPath = filepath.Join(config.Targets, "sanity-targets")
 	suite.StagingPath = filepath.Join(config.Targets, "sanity-staging")
 	suite.DialOptions = append(suite.DialOptions, grpc.WithUnaryInterceptor(config.adapt))
-	if config.Skip != "" {
-		if err := flag.Set("ginkgo.skip", config.Skip); err != nil {
+	test(t, suite, config.Skip)
+}
+
+// RunController runs the suite against a plugin that has the Controller service on its
+// socket, and of the Node service no more than what is asked of every plugin. Skip is as in
+// Config. What is said of Run holds.
+func RunController(t *testing.T, socket, skip string) {
+	t.Helper()
+	refuseFlags(t)
+	suite := sanity.NewTestConfig()
+	suite.Address = "unix://" + socket
+	suite.TargetPath = filepath.Join(t.TempDir(), "sanity-targets")
+	suite.StagingPath = filepath.Join(t.TempDir(), "sanity-staging")
+	test(t, suite, skip)
+}
+
+func test(t *testing.T, suite sanity.TestConfig, skip string) {
+	t.Helper()
+	if skip != "" {
+		if err := flag.Set("ginkgo.skip", skip); err != nil {
 			t.Fatal(err)
 		}
 	}

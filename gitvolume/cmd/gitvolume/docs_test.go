@@ -16,6 +16,7 @@ import (
 const (
 	watchPage    = "../../docs/reference/watch.md"
 	nodePage     = "../../docs/reference/node.md"
+	controlPage  = "../../docs/reference/controller.md"
 	tutorialPage = "../../docs/tutorial/watch.md"
 )
 
@@ -29,7 +30,9 @@ func readPage(t *testing.T, file string) string {
 }
 
 func TestThePagesListEveryFlagWithItsDefault(t *testing.T) {
-	for page, flags := range map[string]*flag.FlagSet{watchPage: newFlags(&options{}), nodePage: newNodeFlags(&nodeOptions{})} {
+	for page, flags := range map[string]*flag.FlagSet{
+		watchPage: newFlags(&options{}), nodePage: newNodeFlags(&nodeOptions{}), controlPage: newControllerFlags(&controllerOptions{}),
+	} {
 		documented := map[string]string{}
 		row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^`]*)`|none) \\| .+ \\|$")
 		for _, match := range row.FindAllStringSubmatch(readPage(t, page), -1) {

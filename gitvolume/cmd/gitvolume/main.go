@@ -33,13 +33,17 @@ func main() {
 
 func run(arguments []string) int {
 	if len(arguments) == 0 {
-		return unusable(fmt.Errorf("what is to be done is missing: gitvolume watch DIR --url URL, or gitvolume node; gitvolume --help tells more"))
+		return unusable(fmt.Errorf("what is to be done is missing: gitvolume watch DIR --url URL, gitvolume node or gitvolume controller; gitvolume --help tells more"))
 	}
 	switch word, rest := arguments[0], arguments[1:]; word {
 	case helperWord:
 		return credential.Helper(rest, os.Stdin, os.Stdout)
+	case "controller":
+		return runController(rest)
 	case "node":
 		return runNode(rest)
+	case "uninstall-check":
+		return runUninstallCheck(rest)
 	case "watch":
 		return runWatch(rest)
 	case "help", "-h", "-help", "--help":
@@ -49,7 +53,7 @@ func run(arguments []string) int {
 		fmt.Print(nodeplugin.VersionText("gitvolume"))
 		return 0
 	default:
-		return unusable(fmt.Errorf("%q is no command of gitvolume: there are node and watch; gitvolume --help tells more", word))
+		return unusable(fmt.Errorf("%q is no command of gitvolume: there are controller, node, uninstall-check and watch; gitvolume --help tells more", word))
 	}
 }
 
@@ -60,9 +64,14 @@ Usage: gitvolume COMMAND
   node --node-id NAME [flags]
         serve the volumes of a node of a Kubernetes cluster
         (gitvolume node --help lists the flags)
+  controller [flags]
+        check the classes of volumes of a Kubernetes cluster, and hear of pushes
+        (gitvolume controller --help lists the flags)
   watch DIR --url URL [flags]
         commit and push what is written into a directory
         (gitvolume watch --help lists the flags)
+  uninstall-check [flags]
+        look for volumes that an uninstallation from a cluster would leave behind
   --version
         print the version and exit
 `

@@ -20,8 +20,8 @@ type refusal struct {
 func commandLines() map[string]refusal {
 	return map[string]refusal{
 		"no command":           {words("gitvolume"), []string{"watch DIR --url URL", "--help"}},
-		"a command of later":   {words("gitvolume", "controller"), []string{`"controller"`, "there are node and watch"}},
-		"a flag as command":    {words("gitvolume", "--url", "x"), []string{`"--url"`, "there are node and watch"}},
+		"a command of nobody":  {words("gitvolume", "operator"), []string{`"operator"`, "there are controller, node, uninstall-check and watch"}},
+		"a flag as command":    {words("gitvolume", "--url", "x"), []string{`"--url"`, "there are controller, node, uninstall-check and watch"}},
 		"nothing to watch":     {words("--url", "x"), []string{"which directory", "DIR"}},
 		"an unknown flag":      {words("d", "--uri", "x"), []string{": --uri; ", "--help"}},
 		"a flag without value": {words("d", "--url"), []string{": --url; ", "--help"}},

@@ -139,3 +139,41 @@ func TestIsStatic(t *testing.T) {
 		t.Error("a script is taken for a program")
 	}
 }
+
+func TestAnImageOfOneProgram(t *testing.T) {
+	s := stock(t)
+	program := filepath.Join(t.TempDir(), "csi-tool")
+	if err := os.WriteFile(program, []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old, err := s.Program("registry.example.com/sidecars/csi-tool:v1.0.0", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, err := s.Program("registry.example.com/sidecars/csi-tool:v1.0.1", program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the archive of an old version: %v", err)
+	}
+	text, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"registry.example.com/sidecars/csi-tool:v1.0.1", `"Entrypoint":["/csi-tool"]`, "program"} {
+		if !bytes.Contains(text, []byte(want)) {
+			t.Errorf("the archive has no %s", want)
+		}
+	}
+	before, err := os.Stat(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := s.Program("registry.example.com/sidecars/csi-tool:v1.0.1", program); err != nil || again != archive {
+		t.Errorf("the second time: %s, %v", again, err)
+	}
+	if after, err := os.Stat(archive); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("it is made again: %v", err)
+	}
+}

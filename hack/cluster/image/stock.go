@@ -37,6 +37,21 @@ func (s Stock) Pause(name, program string) error {
 	return s.keep("pause", Image{Names: []string{name}, Layers: []string{layer}, Config: Config{Entrypoint: []string{"/pause"}}})
 }
 
+// Program makes an image of that name, which has a registry and a tag, of the one program in
+// it, unless there is one, and returns its archive. Those of other tags are deleted.
+func (s Stock) Program(name, program string) (string, error) {
+	base := filepath.Base(program)
+	_, tag, _ := strings.Cut(filepath.Base(name), ":")
+	archive, err := s.once(base+"-"+tag, func() (Image, error) {
+		layer, err := s.layer(base, []Entry{{Path: "/" + base, From: program}})
+		return Image{Names: []string{name}, Layers: []string{layer}, Config: Config{Entrypoint: []string{"/" + base}}}, err
+	})
+	if err != nil {
+		return "", err
+	}
+	return archive, s.only(base+"-v*", archive)
+}
+
 // Busybox makes an image of the host's static busybox, with all its commands.
 func (s Stock) Busybox() error {
 	if err := isStatic(busybox); err != nil {

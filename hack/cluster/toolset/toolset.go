@@ -54,6 +54,24 @@ func Sets() []Set {
 	}
 }
 
+// Sidecars are what Kubernetes has published images of, which the git driver's chart runs
+// beside its controller: each set is one program.
+func Sidecars() []Set {
+	version := func(version string) []string { return []string{"-X", "main.version=" + version} }
+	return []Set{
+		{
+			Name: "resizer", Module: "github.com/kubernetes-csi/external-resizer/v2",
+			Packages:     inDirectory("github.com/kubernetes-csi/external-resizer/v2/cmd", "csi-resizer"),
+			VersionFlags: version,
+		},
+		{
+			Name: "provisioner", Module: "github.com/kubernetes-csi/external-provisioner/v6",
+			Packages:     inDirectory("github.com/kubernetes-csi/external-provisioner/v6/cmd", "csi-provisioner"),
+			VersionFlags: version,
+		},
+	}
+}
+
 func inDirectory(parent string, names ...string) map[string]string {
 	packages := map[string]string{}
 	for _, name := range names {
@@ -91,22 +109,31 @@ func (b Builder) Dir(set Set) (string, error) {
 	module := filepath.Join(b.Modules, set.Name)
 	sum := sha256.New()
 	sum.Write([]byte(runtime.Version() + " " + runtime.GOARCH + "\n"))
-	var pinned string
 	for _, file := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(module, file))
 		if err != nil {
 			return "", fmt.Errorf("read what %s is built from: %w", set.Name, err)
 		}
 		sum.Write(content)
-		if file == "go.mod" {
-			pinned = string(content)
-		}
 	}
-	version, err := pin(pinned, set.Module)
+	version, err := b.Version(set)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%.4x", set.Name, version, sum.Sum(nil))), nil
+}
+
+// Version is the one that the set's module pins.
+func (b Builder) Version(set Set) (string, error) {
+	content, err := os.ReadFile(filepath.Join(b.Modules, set.Name, "go.mod"))
+	if err != nil {
+		return "", fmt.Errorf("read what %s is built from: %w", set.Name, err)
+	}
+	version, err := pin(string(content), set.Module)
 	if err != nil {
 		return "", fmt.Errorf("find the version of %s: %w", set.Name, err)
 	}
-	return filepath.Join(b.Cache, fmt.Sprintf("%s-%s-%.4x", set.Name, version, sum.Sum(nil))), nil
+	return version, nil
 }
 
 // Ensure builds the set where it is not there yet, and returns where its programs
@@ -150,11 +177,7 @@ func (b Builder) Ensure(set Set) (string, error) {
 
 func (b Builder) build(set Set, dir string) error {
 	module := filepath.Join(b.Modules, set.Name)
-	content, err := os.ReadFile(filepath.Join(module, "go.mod"))
-	if err != nil {
-		return err
-	}
-	version, err := pin(string(content), set.Module)
+	version, err := b.Version(set)
 	if err != nil {
 		return err
 	}

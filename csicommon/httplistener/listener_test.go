@@ -1,4 +1,4 @@
-package telemetry
+package httplistener
 
 import (
 	"bufio"
@@ -17,12 +17,21 @@ import (
 
 const request = "GET /healthz HTTP/1.1\r\nHost: node\r\n\r\n"
 
-func healthy(context.Context) error { return nil }
+// limits are those of the tests.
+var limits = Bounds{
+	Connections: 64, HeaderBytes: 8 << 10,
+	ReadHeader: 5 * time.Second, Read: 10 * time.Second, Write: 20 * time.Second, Idle: 30 * time.Second, Shutdown: 2 * time.Second,
+}
+
+func answer(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	_, _ = io.WriteString(w, "ok")
+}
 
 // serve runs a listener on a port of the kernel's choice.
 func serve(t *testing.T) *Listener {
 	t.Helper()
-	listener, err := Listen("127.0.0.1:0", http.NotFoundHandler(), healthy, healthy)
+	listener, err := Listen("127.0.0.1:0", http.HandlerFunc(answer), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,12 +80,12 @@ func wantClosed(t *testing.T, conn net.Conn) {
 
 func TestIdleConnectionsAreBounded(t *testing.T) {
 	l := serve(t)
-	conns := make([]net.Conn, 3*maxConnections)
+	conns := make([]net.Conn, 3*limits.Connections)
 	for i := range conns {
 		conns[i] = dial(t, l)
 		ask(t, conns[i])
 	}
-	for _, conn := range conns[:2*maxConnections] {
+	for _, conn := range conns[:2*limits.Connections] {
 		wantClosed(t, conn)
 	}
 	ask(t, conns[len(conns)-1]) // the newest was not the one to go
@@ -92,14 +101,14 @@ func TestAProbeIsAnsweredAmong(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := serve(t)
-			for range 5 * maxConnections {
+			for range 5 * limits.Connections {
 				if _, err := io.WriteString(dial(t, l), row.sent); err != nil {
 					t.Fatal(err)
 				}
 			}
 			start := time.Now()
 			ask(t, dial(t, l))
-			if took := time.Since(start); took > readHeaderTimeout*4/5 {
+			if took := time.Since(start); took > limits.ReadHeader*4/5 {
 				t.Errorf("the probe waited %v for the others", took)
 			}
 		})
@@ -160,19 +169,16 @@ func TestEveryConnectionEnds(t *testing.T) {
 		reads      bool // the client reads at once, and not only when all is over
 		within     time.Duration
 	}{
-		{"nothing sent", "", true, readHeaderTimeout},
-		{"half a header", request[:20], true, readHeaderTimeout},
-		{"half a body", "POST /healthz HTTP/1.1\r\nHost: node\r\nContent-Length: 9\r\n\r\nabc", true, readTimeout},
-		{"one request and then nothing", request, true, idleTimeout},
-		{"an answer not read", request, false, writeTimeout},
+		{"nothing sent", "", true, limits.ReadHeader},
+		{"half a header", request[:20], true, limits.ReadHeader},
+		{"half a body", "POST /healthz HTTP/1.1\r\nHost: node\r\nContent-Length: 9\r\n\r\nabc", true, limits.Read},
+		{"one request and then nothing", request, true, limits.Idle},
+		{"an answer not read", request, false, limits.Write},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				listener := make(pipes)
-				server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					_, _ = io.Copy(io.Discard, r.Body)
-					_, _ = io.WriteString(w, "ok")
-				}))
+				server := newServer(http.HandlerFunc(answer), limits)
 				var served sync.WaitGroup
 				served.Go(func() { _ = server.Serve(listener) })
 				client, conn := net.Pipe()

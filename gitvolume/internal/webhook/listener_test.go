@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/httplistener"
+)
+
+// listens serves a webhook on a real socket, which may know no volume.
+func listens(t *testing.T) string {
+	t.Helper()
+	listener, err := httplistener.Listen("127.0.0.1:0", newHook(t, apiserver.New()).Webhook, Bounds())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- listener.Serve(ctx) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return listener.Address()
+}
+
+// sends writes a request and returns what it is answered, and whether the connection is
+// then closed.
+func sends(t *testing.T, address string, request io.Reader) (code int, isClosed bool) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan struct{})
+	defer func() { _ = conn.Close(); <-written }()
+	_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))               // a socket has one
+	go func() { defer close(written); _, _ = io.Copy(conn, request) }() // it may be cut off
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("read the answer: %v", err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return answer.StatusCode, answer.Close
+}
+
+// endless is a body of chunks that never ends.
+type endless struct{ sent int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	chunk := "1000\r\n" + strings.Repeat("x", 0x1000) + "\r\n"
+	n := copy(p, chunk[e.sent%len(chunk):])
+	e.sent += n
+	return n, nil
+}
+
+// Bodies that are too large are cut off the same way for every path, also for those that
+// nobody has.
+func TestLargeBodies(t *testing.T) {
+	address := listens(t)
+	for _, path := range []string{"/webhook/shop/forge", "/nowhere"} {
+		head := "POST " + path + " HTTP/1.1\r\nHost: h\r\n"
+		large := &endless{}
+		for name, request := range map[string]io.Reader{
+			"announced": strings.NewReader(head + "Content-Length: 1048577\r\n\r\n"),
+			"endless":   io.MultiReader(strings.NewReader(head+"Transfer-Encoding: chunked\r\n\r\n"), large),
+		} {
+			if code, isClosed := sends(t, address, request); code != http.StatusRequestEntityTooLarge || !isClosed {
+				t.Errorf("%s, %s: %d, closed %v", path, name, code, isClosed)
+			}
+		}
+		if large.sent > 16*bodyLimit {
+			t.Errorf("%s: it took %d bytes", path, large.sent)
+		}
+	}
+}
+
+func TestWhatIsNoRequest(t *testing.T) {
+	address := listens(t)
+	for request, want := range map[string]int{
+		"GET /webhook/shop/forge HTTP/1.1\r\nHost: h\r\n\r\n":                                                   http.StatusMethodNotAllowed,
+		"GET / HTTP/1.1\r\nHost: h\r\n\r\n":                                                                     http.StatusMethodNotAllowed,
+		"hello\r\n\r\n":                                                                                         http.StatusBadRequest,
+		"POST /webhook/shop/forge HTTP/1.1\r\nHost: h\r\nContent-Length: x\r\n\r\n":                             http.StatusBadRequest,
+		"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n":                                http.StatusRequestTimeout,
+		"POST / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("x", 64<<10) + "\r\n\r\n":                          http.StatusRequestHeaderFieldsTooLarge,
+		"POST /webhook/%zz HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n":                                    http.StatusBadRequest,
+		"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}":                                             http.StatusInternalServerError, // No cluster was read.
+		"POST /webhook/shop/forge HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-Gitlab-Token: s3cret\r\n\r\n{}": http.StatusInternalServerError,
+	} {
+		if code, _ := sends(t, address, strings.NewReader(request)); code != want {
+			t.Errorf("%.60q: %d, want %d", request, code, want)
+		}
+	}
+}
+
+// slow is a body that stalls until the listener's time for it is over.
+type slow struct{ io.Reader }
+
+func (s slow) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err == io.EOF {
+		return n, os.ErrDeadlineExceeded
+	}
+	return n, err
+}
+
+func TestSlowBodies(t *testing.T) {
+	bubble(t, func(t *testing.T, h *hook) {
+		for _, path := range []string{"/webhook/shop/forge", "/nowhere"} {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, slow{bytes.NewReader(h.push().body[:100])})
+			request.Header = h.push().header
+			answer := httptest.NewRecorder()
+			h.ServeHTTP(answer, request)
+			if answer.Code != http.StatusRequestTimeout || answer.Header().Get("Connection") != "close" {
+				t.Errorf("%s: %d %v", path, answer.Code, answer.Header())
+			}
+		}
+		h.wantMarked()
+	})
+	if Bounds().Read != readTimeout || Bounds().Write < readTimeout+patience {
+		t.Errorf("the bounds are %+v", Bounds())
+	}
+}
