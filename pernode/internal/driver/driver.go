@@ -28,7 +28,7 @@ const Name = "per-node.liken.sh"
 type Store interface {
 	Publish(ctx context.Context, p copies.Publication) error
 	Unpublish(ctx context.Context, volume, target string) error
-	SpaceAt(volume, target string) (copies.Space, error)
+	SpaceAt(volume, target string) (usage.Space, error)
 }
 
 // Sweeper hears which volumes are in use; *sweep.Sweeper is it.
@@ -98,15 +98,9 @@ func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 // NodeGetCapabilities lists what a node serves beyond publishing. There is no
 // staging: a node has nothing to do once for all pods.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	response := &csi.NodeGetCapabilitiesResponse{}
-	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{
+	return server.NodeCapabilities(
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_HEALTH,
-	} {
-		response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
-			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: rpc}},
-		})
-	}
-	return response, nil
+	), nil
 }
