@@ -126,14 +126,8 @@ func (v *Volumes) unstageWritten(ctx context.Context, volume string) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range r.Targets {
-		held, err := v.targets.ShowsStore(t.Path)
-		if err != nil {
-			return err
-		}
-		if held {
-			return fmt.Errorf("%w: pod %s/%s has it at %q, unpublish it first", ErrHeld, t.Pod.Namespace, t.Pod.Name, t.Path)
-		}
+	if err := v.checkUnheld(r, ""); err != nil {
+		return fmt.Errorf("%w; unpublish it first", err)
 	}
 	vol.tell(r)
 	if err := v.putDown(ctx, vol, w); err != nil {

@@ -83,15 +83,6 @@ func (v *Volumes) recorded(volume string) (store.Record, error) {
 	return r, err
 }
 
-func hasTarget(r store.Record, path string) bool {
-	for _, t := range r.Targets {
-		if t.Path == path {
-			return true
-		}
-	}
-	return false
-}
-
 // quit forgets that the volume is at the canonical path, and the volume with the last of
 // its targets. The error is why its record is not known. The caller has the handle.
 func (v *Volumes) quit(ctx context.Context, volume string, r store.Record, unread error, path string) error {

@@ -178,19 +178,10 @@ func (v *Volumes) close(ctx context.Context, vol *volume, w *written.Volume) err
 // checkFree refuses a second place for a tree that one pod writes, and another flag at the
 // same.
 func (v *Volumes) checkFree(w *written.Volume, path string, p Publication) error {
-	for _, t := range w.Record().Targets {
-		if t.Path == path {
-			continue
-		}
-		held, err := v.targets.ShowsStore(t.Path)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: whether pod %s/%s still has it cannot be told: %w", ErrHeld, t.Pod.Namespace, t.Pod.Name, err)
-		case held:
-			return fmt.Errorf("%w: pod %s/%s has it at %q", ErrHeld, t.Pod.Namespace, t.Pod.Name, t.Path)
-		}
+	if err := v.checkUnheld(w.Record(), path); err != nil {
+		return err
 	}
-	if v.shows(path, w.Dir(), !p.Options.ReadOnly) {
+	if v.isMountedAt(path, w.Dir(), !p.Options.ReadOnly) {
 		return fmt.Errorf("%w: at %q", ErrOtherMount, path)
 	}
 	return nil
