@@ -72,6 +72,7 @@ func Codes() []server.Code {
 		{Err: published.ErrHeld, Code: codes.FailedPrecondition},
 		{Err: published.ErrOtherKind, Code: codes.FailedPrecondition},
 		{Err: published.ErrOtherMount, Code: codes.AlreadyExists},
+		{Err: published.ErrNoVolume, Code: codes.NotFound},
 		{Err: published.ErrNotPublished, Code: codes.NotFound},
 		{Err: nodevolume.ErrRefused, Code: codes.FailedPrecondition},
 		{Err: nodevolume.ErrVolatile, Code: codes.FailedPrecondition},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/podinfo"
@@ -119,7 +118,7 @@ func (v *Volumes) admit(path string) error {
 
 // enter is the volume of a publish, until exit.
 func (v *Volumes) enter(p Publication) *volume {
-	return v.enterAs(p.Handle, p.Kind, target.VolumeName(p.Target), p.Pod)
+	return v.enterAs(p.Handle, p.Kind, pvOf(p.Target, p.Handle), p.Pod)
 }
 
 // enterAs is the volume of a call, until exit. The name is that of its PersistentVolume, or
@@ -232,8 +231,11 @@ func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) er
 	}
 	vol.attachment = a
 	vol.served(p.Target)
-	vol.settle(p.Target, &place{path: path, pod: p.Pod, mounted: true, isReadOnly: p.Options.ReadOnly})
-	vol.secret, vol.isBare = maps.Clone(p.Secret), len(p.Secret) == 0
+	pv := pvOf(p.Target, p.Handle)
+	vol.settle(p.Target, &place{path: path, pv: pv, pod: p.Pod, mounted: true, isReadOnly: p.Options.ReadOnly})
+	vol.bring(pv, p.Secret)
+	vol.judgeSecrets()
+	vol.isBare = len(p.Secret) == 0
 	vol.report.Clear(report.TargetNotMounted, report.CredentialMalformed, report.TreeUnreadable)
 	if p.Pod != (podinfo.Pod{}) {
 		vol.report.AddPod(report.Pod(p.Pod))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"liken.sh/csicommon/handle"
-	"liken.sh/csicommon/podinfo"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/written"
@@ -72,7 +71,7 @@ func (vol *volume) tell(r store.Record) {
 		if t.Pod == (store.Object{}) || vol.attachment != nil {
 			continue
 		}
-		vol.settle(t.Path, &place{path: t.Path, pod: podinfo.Pod(t.Pod), isReadOnly: t.ReadOnly})
+		vol.settle(t.Path, placeOf(r.Handle, t))
 		vol.report.AddPod(report.Pod(t.Pod))
 	}
 }
@@ -98,7 +97,8 @@ func (v *Volumes) putDown(ctx context.Context, vol *volume, w *written.Volume) e
 	v.meter.Forget(w.Dir())
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
-	vol.attachment, vol.secret, vol.isBare = nil, nil, false
+	vol.attachment = nil
+	vol.unbring()
 	vol.report.Clear(report.TargetNotMounted)
 	return nil
 }

@@ -106,7 +106,7 @@ func (v *Volumes) resumed(r readonly.Volume, a *readonly.Attachment) {
 func (v *Volumes) settleAll(vol *volume, r store.Record, a attachment) {
 	vol.attachment = a
 	for _, t := range r.Targets {
-		p := &place{path: t.Path, pod: podinfo.Pod(t.Pod), isReadOnly: t.ReadOnly}
+		p := placeOf(r.Handle, t)
 		p.mounted = a != nil && v.isMountedAt(t.Path, a.Dir(), t.ReadOnly)
 		vol.settle(t.Path, p)
 		if p.pod != (podinfo.Pod{}) {

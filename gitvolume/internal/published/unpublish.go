@@ -145,6 +145,7 @@ func (vol *volume) left(path string) attachment {
 	defer vol.mu.Unlock()
 	if pod, was := vol.quit(path); was {
 		vol.report.RemovePod(report.Pod(pod))
+		vol.judgeSecrets()
 	}
 	for at, w := range vol.waiting {
 		if canonical, err := target.Canonical(at); err != nil || canonical == path {
@@ -163,7 +164,8 @@ func (v *Volumes) end(vol *volume) {
 	if vol.attachment != nil {
 		v.meter.Forget(vol.attachment.Dir()) // One that others show too is measured again.
 	}
-	vol.attachment, vol.secret = nil, nil
+	vol.attachment = nil
+	vol.unbring()
 	clear(vol.places)
 	clear(vol.waiting)
 	vol.mu.Unlock()
