@@ -11,26 +11,29 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // C17 (a) and (b): a dead FUSE mount on the target.
 func TestDeadMountOnTheTarget(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	target := n.target("h1", 1)
+	n.Start()
+	target := n.Target("h1", 1)
 
 	n.mustPublish("h1", 1)
 	n.mustUnpublish("h1", 1)
 	mountDead(t, target)
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(target, 0)
+	n.WantMounts(target, 0)
 	if exists(target) {
 		t.Error("the target is still there")
 	}
 
 	mountDead(t, target)
-	err := n.publish(volume("h1"), pod(1))
+	err := n.Publish(volume("h1"), rig.Pod(1))
 	if err == nil {
 		t.Fatal("publish says OK with a dead mount on the target")
 	}
@@ -39,7 +42,7 @@ func TestDeadMountOnTheTarget(t *testing.T) {
 	}
 	n.mustUnpublish("h1", 1)
 	n.mustPublish("h1", 1)
-	n.wantMounts(target, 1)
+	n.WantMounts(target, 1)
 	writeFile(t, filepath.Join(target, "f"), "x")
 }
 
@@ -47,12 +50,12 @@ func TestDeadMountOnTheTarget(t *testing.T) {
 func TestDeadMountOnTopOfTheVolume(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	mountDead(t, n.target("h1", 1))
-	n.wantMounts(n.target("h1", 1), 2)
+	mountDead(t, n.Target("h1", 1))
+	n.WantMounts(n.Target("h1", 1), 2)
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 	n.mustPublish("h1", 2)
 }
 
@@ -62,7 +65,7 @@ func mountDead(t *testing.T, dir string) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	before := len(mountsAt(t, os.Getpid(), dir))
+	before := len(rig.MountsAt(t, os.Getpid(), dir))
 	program, err := exec.LookPath("bindfs")
 	if err != nil {
 		t.Skip("a dead mount needs bindfs to be installed")
@@ -73,12 +76,12 @@ func mountDead(t *testing.T, dir string) {
 	}
 	_ = device.Close()
 	fuse := exec.Command(program, "-f", t.TempDir(), dir)
-	var said output
+	var said process.Output
 	fuse.Stderr = &said
 	if err := fuse.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "bindfs to mount", func() bool { return len(mountsAt(t, os.Getpid(), dir)) > before })
+	process.Await(t, "bindfs to mount", func() bool { return len(rig.MountsAt(t, os.Getpid(), dir)) > before })
 	_ = fuse.Process.Kill()
 	_ = fuse.Wait()
 	if _, err := os.Stat(dir); !errors.Is(err, syscall.ENOTCONN) {
@@ -90,9 +93,9 @@ func mountDead(t *testing.T, dir string) {
 func TestReaderNoticesNoRepeatedPublish(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	file := filepath.Join(n.target("h1", 1), "f")
+	file := filepath.Join(n.Target("h1", 1), "f")
 	writeFile(t, file, "x")
 	var reads, failures atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -112,8 +115,8 @@ func TestReaderNoticesNoRepeatedPublish(t *testing.T) {
 	}()
 	for range 5 {
 		before := reads.Load()
-		wantCode(t, n.publish(volume("h1"), pod(1)), codes.OK)
-		await(t, "reads", func() bool { return reads.Load() > before })
+		rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(1)), codes.OK)
+		process.Await(t, "reads", func() bool { return reads.Load() > before })
 	}
 	close(stop)
 	<-stopped
