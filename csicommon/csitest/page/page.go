@@ -1,5 +1,5 @@
-// Package page compares the reference that users read with what a driver does: its flags,
-// its metrics and what it may ask the API server for.
+// Package page compares the reference that users read with what a driver does: its flags
+// and its metrics, and reads what it says the driver may ask the API server for.
 //
 // It must never hold a name of a driver's: what is compared comes from the page and from
 // the driver alone.

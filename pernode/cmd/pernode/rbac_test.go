@@ -28,5 +28,5 @@ func TestTheClusterRoleIsWhatThePluginCalls(t *testing.T) {
 	n.awaitRemoval("h1")
 	n.Plugin.Stop()
 
-	page.CompareRole(t, page.Role(t, installPage), n.API.Requests())
+	rig.CompareRole(t, page.Role(t, installPage), n.API.Requests())
 }

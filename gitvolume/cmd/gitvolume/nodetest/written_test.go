@@ -103,10 +103,7 @@ func TestWrittenArmedLate(t *testing.T) {
 	target := n.MustPublish(v, 1)
 	write(t, target, "b", "1")
 	n.AwaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
-	pv := apiserver.Volume("v", driver.Name, "v")
-	class := "notes"
-	pv.Spec.VolumeAttributesClassName, pv.Spec.PersistentVolumeReclaimPolicy = &class, corev1.PersistentVolumeReclaimDelete
-	n.API.PutVolume(pv)
+	n.reclaims("v", "notes")
 	process.Await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
 	n.MustUnpublish(v, 1)
 	tree := filepath.Join(n.Store, "volumes", "v", "tree")
