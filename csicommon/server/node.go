@@ -4,7 +4,10 @@ import (
 	"fmt"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
 
+	"liken.sh/csicommon/mount"
+	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/usage"
 )
 
@@ -36,6 +39,23 @@ func Filesystem(capability *csi.VolumeCapability) error {
 		return Argument("the volume capability names no access type")
 	}
 	return nil
+}
+
+// NodeCodes are the errors that mean the same in every node plugin: what stands in the way
+// at a target is FailedPrecondition, since trying again helps only once somebody has changed
+// that.
+func NodeCodes() []Code {
+	return []Code{
+		{Err: target.ErrTarget, Code: codes.InvalidArgument},
+		{Err: mount.ErrPath, Code: codes.InvalidArgument},
+		{Err: target.ErrOccupied, Code: codes.FailedPrecondition},
+		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
+		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},
+		{Err: mount.ErrMounted, Code: codes.FailedPrecondition},
+		{Err: mount.ErrNotEmpty, Code: codes.FailedPrecondition},
+		{Err: mount.ErrBusy, Code: codes.FailedPrecondition},
+		{Err: usage.ErrNotMeasured, Code: codes.Unavailable},
+	}
 }
 
 // NodeCapabilities is the answer of a node that serves these RPCs beyond publishing.

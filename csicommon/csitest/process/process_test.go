@@ -67,6 +67,15 @@ func TestAProcessIsGoneWithItsTest(t *testing.T) {
 	}
 }
 
+func TestWasKilled(t *testing.T) {
+	if process.WasKilled(t, shell("exit 0")) {
+		t.Error("one that ended counts as killed")
+	}
+	if !process.WasKilled(t, shell("kill -KILL $$")) {
+		t.Error("one that was killed counts as ended")
+	}
+}
+
 func TestProcessorTime(t *testing.T) {
 	p := process.Start(t, shell(`while :; do :; done`))
 	process.Await(t, "the process to have worked", func() bool { return p.ProcessorTime() > 0 })

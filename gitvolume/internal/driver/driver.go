@@ -12,10 +12,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 
-	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/server"
-	"liken.sh/csicommon/target"
-	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/nodevolume"
@@ -60,14 +57,12 @@ func New(config Config) *Driver { return &Driver{config: config} }
 // kubelet comes again soon. What the remote says comes before what git's failure is in
 // general.
 func Codes() []server.Code {
-	return []server.Code{
+	return append([]server.Code{
 		{Err: remote.ErrInProgress, Code: codes.Aborted},
 		{Err: published.ErrTooEarly, Code: codes.Aborted},
 		{Err: attributes.ErrInvalid, Code: codes.InvalidArgument},
 		{Err: credential.ErrMalformed, Code: codes.InvalidArgument},
 		{Err: credential.ErrUnfit, Code: codes.InvalidArgument},
-		{Err: target.ErrTarget, Code: codes.InvalidArgument},
-		{Err: mount.ErrPath, Code: codes.InvalidArgument},
 		{Err: published.ErrSecrets, Code: codes.FailedPrecondition},
 		{Err: published.ErrHeld, Code: codes.FailedPrecondition},
 		{Err: published.ErrOtherKind, Code: codes.FailedPrecondition},
@@ -80,12 +75,6 @@ func Codes() []server.Code {
 		{Err: readonly.ErrOther, Code: codes.FailedPrecondition},
 		{Err: store.ErrFull, Code: codes.ResourceExhausted},
 		{Err: store.ErrStore, Code: codes.FailedPrecondition},
-		{Err: target.ErrOccupied, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},
-		{Err: mount.ErrMounted, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotEmpty, Code: codes.FailedPrecondition},
-		{Err: mount.ErrBusy, Code: codes.FailedPrecondition},
 		{Err: remote.ErrRefusedAddress, Code: codes.PermissionDenied},
 		{Err: remote.ErrAuthentication, Code: codes.Unauthenticated},
 		{Err: remote.ErrIdentity, Code: codes.FailedPrecondition},
@@ -94,8 +83,7 @@ func Codes() []server.Code {
 		{Err: remote.ErrUnreachable, Code: codes.Unavailable},
 		{Err: remote.ErrStalled, Code: codes.Unavailable},
 		{Err: remote.ErrTimeout, Code: codes.Unavailable},
-		{Err: usage.ErrNotMeasured, Code: codes.Unavailable},
-	}
+	}, server.NodeCodes()...)
 }
 
 // NodeGetInfo names the node. There is no limit of volumes and no topology: a repository

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/target"
@@ -17,11 +16,8 @@ import (
 // last target of a read-only volume, all that the node has of it goes; a tree that was
 // written is committed and pushed then, and stays.
 func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
-	path, err := target.Canonical(at)
-	nowhere := target.LeadsNowhere(err)
-	if nowhere {
-		path = filepath.Clean(at)
-	} else if err != nil {
+	path, isNowhere, err := target.Former(at)
+	if err != nil {
 		return err
 	}
 	unlock, err := v.handles.Lock(ctx, volume)
@@ -30,7 +26,7 @@ func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 	}
 	defer unlock()
 	record, unread := v.latest(volume)
-	if !nowhere {
+	if !isNowhere {
 		taken, err := v.targets.TakeOff(path, hasTarget(record, path))
 		if err != nil {
 			return fmt.Errorf("unpublish volume %q: %w", volume, err)
