@@ -1,13 +1,10 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -25,14 +22,14 @@ func TestDeadMountOnTheTarget(t *testing.T) {
 
 	n.mustPublish("h1", 1)
 	n.mustUnpublish("h1", 1)
-	mountDead(t, target)
+	rig.MountDead(t, target)
 	n.mustUnpublish("h1", 1)
 	n.WantMounts(target, 0)
 	if exists(target) {
 		t.Error("the target is still there")
 	}
 
-	mountDead(t, target)
+	rig.MountDead(t, target)
 	err := n.Publish(volume("h1"), rig.Pod(1))
 	if err == nil {
 		t.Fatal("publish says OK with a dead mount on the target")
@@ -52,41 +49,11 @@ func TestDeadMountOnTopOfTheVolume(t *testing.T) {
 	n := newNode(t, "h1")
 	n.Start()
 	n.mustPublish("h1", 1)
-	mountDead(t, n.Target("h1", 1))
+	rig.MountDead(t, n.Target("h1", 1))
 	n.WantMounts(n.Target("h1", 1), 2)
 	n.mustUnpublish("h1", 1)
 	n.WantMounts(n.Target("h1", 1), 0)
 	n.mustPublish("h1", 2)
-}
-
-// mountDead leaves a FUSE mount on dir whose process was killed.
-func mountDead(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	before := len(rig.MountsAt(t, os.Getpid(), dir))
-	program, err := exec.LookPath("bindfs")
-	if err != nil {
-		t.Skip("a dead mount needs bindfs to be installed")
-	}
-	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("a dead mount needs FUSE: %v", err)
-	}
-	_ = device.Close()
-	fuse := exec.Command(program, "-f", t.TempDir(), dir)
-	var said process.Output
-	fuse.Stderr = &said
-	if err := fuse.Start(); err != nil {
-		t.Fatal(err)
-	}
-	process.Await(t, "bindfs to mount", func() bool { return len(rig.MountsAt(t, os.Getpid(), dir)) > before })
-	_ = fuse.Process.Kill()
-	_ = fuse.Wait()
-	if _, err := os.Stat(dir); !errors.Is(err, syscall.ENOTCONN) {
-		t.Fatalf("stat of the dead mount: %v, want %v; bindfs said %s", err, syscall.ENOTCONN, &said)
-	}
 }
 
 // C17 (c): a repeated publish must not unmount, not even for a moment.

@@ -21,6 +21,7 @@ import (
 type node struct {
 	*rig.Node
 	runtime string
+	path    string // Where programs are looked for first; empty: as always.
 	remote  *gittest.Bare
 }
 
@@ -51,6 +52,9 @@ func newClusterNode(t testing.TB) *node {
 func (n *node) program(arguments ...string) *exec.Cmd {
 	cmd := exec.Command(os.Getenv(programVariable), arguments...)
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+n.runtime)
+	if n.path != "" {
+		cmd.Env = append(cmd.Env, "PATH="+n.path+":"+os.Getenv("PATH"))
+	}
 	return cmd
 }
 
