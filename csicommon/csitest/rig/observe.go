@@ -30,7 +30,8 @@ func (n *Node) address() string {
 // Get returns what the plugin answers over HTTP.
 func (n *Node) Get(path string) (code int, body string) {
 	n.T.Helper()
-	response, err := http.Get(n.address() + path)
+	client := http.Client{Timeout: process.Patience}
+	response, err := client.Get(n.address() + path)
 	if err != nil {
 		n.T.Fatalf("get %s: %v", path, err)
 	}
