@@ -98,6 +98,16 @@ func LeadsNowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENAMETOOLONG)
 }
 
+// Former is the canonical path of a target that a volume is taken off. One that leads nowhere
+// is as it is spelled, without what a path can do without, and nothing can be mounted there.
+func Former(at string) (path string, isNowhere bool, err error) {
+	path, err = Canonical(at)
+	if LeadsNowhere(err) {
+		return filepath.Clean(at), true, nil
+	}
+	return path, false, err
+}
+
 // IsBelow tells whether path is dir or below it, both canonical.
 func IsBelow(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")

@@ -66,6 +66,26 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
+func TestFormer(t *testing.T) {
+	dir := t.TempDir()
+	for _, row := range []struct {
+		at, want  string
+		isNowhere bool
+	}{
+		{dir + "/./mount/", dir + "/mount", false},
+		{"/nonexistent//a/./mount", "/nonexistent/a/mount", true},
+		{"/proc/self/status/mount", "/proc/self/status/mount", true},
+	} {
+		got, isNowhere, err := target.Former(row.at)
+		if got != row.want || isNowhere != row.isNowhere || err != nil {
+			t.Errorf("%s: %q, %t, %v, want %q, %t", row.at, got, isNowhere, err, row.want, row.isNowhere)
+		}
+	}
+	if _, _, err := target.Former("relative/mount"); !errors.Is(err, target.ErrTarget) {
+		t.Errorf("a relative path: %v", err)
+	}
+}
+
 func TestVolumeName(t *testing.T) {
 	for path, want := range map[string]string{
 		"/k/pods/u/volumes/kubernetes.io~csi/pv-1/mount":   "pv-1",

@@ -1,37 +1,22 @@
 package charts
 
 import (
+	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
-)
 
-// roleInDocs is the ClusterRole of the manifests that are written by hand. A test
-// of the driver compares it with what the plugin asks the API server.
-func (c chart) roleInDocs(t *testing.T) rbacv1.ClusterRole {
-	t.Helper()
-	manifest := regexp.MustCompile("(?ms)^apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\n.*?^(?:---|```)$").
-		FindString(readFile(t, c.docs, "install.md"))
-	manifest = regexp.MustCompile("(?m)^(---|```)$").ReplaceAllString(manifest, "")
-	var role rbacv1.ClusterRole
-	if err := yaml.UnmarshalStrict([]byte(manifest), &role); err != nil {
-		t.Fatal(err)
-	}
-	if len(role.Rules) == 0 {
-		t.Fatal("the documentation has no ClusterRole with rules")
-	}
-	return role
-}
+	"liken.sh/csicommon/csitest/page"
+)
 
 func TestTheRoleIsWhatThePluginCalls(t *testing.T) {
 	each(t, func(t *testing.T, c chart) {
 		all := c.rendered(t, "")
 		role := named[*rbacv1.ClusterRole](t, all, c.plugin)
-		if want := c.roleInDocs(t); !reflect.DeepEqual(role.Rules, want.Rules) {
+		// A test of the driver compares that with what the plugin asks the API server.
+		if want := page.Role(t, filepath.Join(c.docs, "install.md")); !reflect.DeepEqual(role.Rules, want.Rules) {
 			t.Errorf("the chart grants\n%+v\nthe driver's documentation\n%+v", role.Rules, want.Rules)
 		}
 		if role.AggregationRule != nil {

@@ -118,6 +118,7 @@ func parse(r *http.Request) Request {
 		if rest, found = strings.CutPrefix(r.URL.Path, "/apis/storage.k8s.io/v1/"); !found {
 			return request
 		}
+		request.Group = "storage.k8s.io"
 	}
 	parts := strings.Split(rest, "/")
 	if parts[0] == "namespaces" && len(parts) > 2 {

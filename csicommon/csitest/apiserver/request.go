@@ -3,7 +3,9 @@ package apiserver
 // Request is one request as the API server understands it.
 type Request struct {
 	// Verb is get, list, watch, create, patch or delete.
-	Verb      string
+	Verb string
+	// Group is the API group, empty for the core's.
+	Group     string
 	Resource  string
 	Namespace string
 	Name      string

@@ -2,10 +2,12 @@ package kubelet
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	corev1 "k8s.io/api/core/v1"
@@ -14,17 +16,28 @@ import (
 // Pod is what the kubelet tells a plugin about a pod (podInfoOnMount).
 type Pod struct{ UID, Namespace, Name string }
 
-// Volume is a PersistentVolume as one pod uses it.
+// Volume is a PersistentVolume as one pod uses it, or an inline volume of a pod.
 type Volume struct {
-	PV           string // name of the PersistentVolume
+	PV           string // name of the PersistentVolume, or of the inline volume in its pod
 	Handle       string
 	AccessMode   corev1.PersistentVolumeAccessMode
-	ReadOnly     bool // of the pod's persistentVolumeClaim
+	ReadOnly     bool // of the pod's persistentVolumeClaim, or of its csi block
 	MountOptions []string
 	Attributes   map[string]string
-	// StageSecret and PublishSecret are what is in the Secrets of nodeStageSecretRef and
-	// nodePublishSecretRef by now; nil: it names none.
+	// Inline is that of Inline.
+	Inline bool
+	// StageSecret and PublishSecret are what the Secrets hold that nodeStageSecretRef and
+	// nodePublishSecretRef name; nil where they name none.
 	StageSecret, PublishSecret map[string]string
+}
+
+// Inline is a volume that is written into a pod, by its name there. The kubelet makes the
+// handle, stages nothing and asks for ReadWriteOnce whatever the volume is.
+func Inline(pod Pod, name string, attributes map[string]string) Volume {
+	return Volume{
+		PV: name, Handle: fmt.Sprintf("csi-%x", sha256.Sum256([]byte(pod.UID+name))), AccessMode: corev1.ReadWriteOnce,
+		ReadOnly: true, Attributes: attributes, Inline: true,
+	}
 }
 
 // Publish stages (where the plugin wants that) and publishes v for pod and
@@ -78,7 +91,7 @@ func (k *Kubelet) Unpublish(ctx context.Context, v Volume, pod Pod) error {
 
 // Unstage is what the kubelet does when the last pod of the node is gone.
 func (k *Kubelet) Unstage(ctx context.Context, v Volume) error {
-	if !k.can(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME) {
+	if !k.stages(v) {
 		return nil
 	}
 	_, err := k.Node().NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{
@@ -89,7 +102,7 @@ func (k *Kubelet) Unstage(ctx context.Context, v Volume) error {
 }
 
 func (k *Kubelet) stage(ctx context.Context, v Volume, capability *csi.VolumeCapability) (string, error) {
-	if !k.can(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME) {
+	if !k.stages(v) {
 		return "", nil
 	}
 	staging := k.Staging(v.Handle)
@@ -106,6 +119,10 @@ func (k *Kubelet) stage(ctx context.Context, v Volume, capability *csi.VolumeCap
 	return staging, err
 }
 
+func (k *Kubelet) stages(v Volume) bool {
+	return !v.Inline && k.can(csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME)
+}
+
 func podContext(v Volume, pod Pod) map[string]string {
 	all := maps.Clone(v.Attributes)
 	if all == nil {
@@ -115,6 +132,7 @@ func podContext(v Volume, pod Pod) map[string]string {
 	all["csi.storage.k8s.io/pod.namespace"] = pod.Namespace
 	all["csi.storage.k8s.io/pod.uid"] = pod.UID
 	all["csi.storage.k8s.io/serviceAccount.name"] = "default"
+	all["csi.storage.k8s.io/ephemeral"] = strconv.FormatBool(v.Inline)
 	return all
 }
 

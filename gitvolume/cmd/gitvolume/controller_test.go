@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
 
 // controllerProcess is a controller that runs.
 type controllerProcess struct {
-	*process
+	*running
 	socket string
 }
 
@@ -24,22 +23,17 @@ type controllerProcess struct {
 func (h *home) startsController(more ...string) *controllerProcess {
 	h.t.Helper()
 	c := &controllerProcess{socket: h.runtime + "/csi.sock"}
-	c.process = h.start(append([]string{"controller", "--endpoint", "unix://" + c.socket, "--http", "127.0.0.1:0", "--webhook", ""}, more...)...)
-	await(h.t, "the start", func() bool {
-		if c.hasEnded() {
-			h.t.Fatalf("it ended: %s", c.log.String())
-		}
-		return strings.Contains(c.log.String(), "msg=starting")
-	})
+	c.running = h.start(append([]string{"controller", "--endpoint", "unix://" + c.socket, "--http", "127.0.0.1:0", "--webhook", ""}, more...)...)
+	c.AwaitLog("msg=starting")
 	return c
 }
 
 // address is the one that the log names, of http or webhook.
 func (c *controllerProcess) address(of string) string {
 	c.t.Helper()
-	match := regexp.MustCompile(of + `=(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(c.log.String())
+	match := regexp.MustCompile(of + `=(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(c.Log.String())
 	if match == nil {
-		c.t.Fatalf("the log names no %s: %s", of, c.log.String())
+		c.t.Fatalf("the log names no %s: %s", of, c.Log.String())
 	}
 	return "http://" + match[1]
 }
@@ -62,10 +56,7 @@ func (c *controllerProcess) get(path string) (int, string) {
 // terminates ends it as a cluster does.
 func (c *controllerProcess) terminates() {
 	c.t.Helper()
-	c.signal(unix.SIGTERM)
-	if code := c.wait(); code != 0 {
-		c.t.Errorf("exit code %d after SIGTERM: %s", code, c.log.String())
-	}
+	c.Stop()
 	if _, err := os.Lstat(c.socket); err == nil {
 		c.t.Error("its socket is still there")
 	}
@@ -134,7 +125,7 @@ func TestControllerHelpAndVersion(t *testing.T) {
 		"controller --help": "Usage: gitvolume controller [flags]", "controller -h": "--endpoint", "controller --version": "gitvolume ",
 	} {
 		p := h.start(strings.Fields(arguments)...)
-		if code := p.wait(); code != 0 || !strings.Contains(p.out.String(), want) {
+		if code := p.Wait(); code != 0 || !strings.Contains(p.out.String(), want) {
 			t.Errorf("%s: exit code %d, it says %q", arguments, code, p.out.String())
 		}
 	}

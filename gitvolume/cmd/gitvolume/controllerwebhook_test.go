@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/csitest/page"
+	"liken.sh/csicommon/csitest/process"
 	"liken.sh/gitvolume/internal/published"
 )
 
@@ -58,7 +60,7 @@ func (h *home) startsWebhook(server *apiserver.Server) *controllerProcess {
 	h.t.Helper()
 	before := server.Annotations("shop-config")[published.DemandAnnotation]
 	c := h.startsController("--webhook", "127.0.0.1:0", "--kubeconfig", server.Kubeconfig(h.t))
-	await(h.t, "it is ready and has marked the volume", func() bool {
+	process.Await(h.t, "it is ready and has marked the volume", func() bool {
 		code, _ := c.get("/readyz")
 		return code == http.StatusOK && server.Annotations("shop-config")[published.DemandAnnotation] != before
 	})
@@ -84,7 +86,7 @@ func TestControllerWebhook(t *testing.T) {
 	}
 	c.wantMetricsOnThePage(t)
 	c.terminates()
-	if said := c.log.String(); strings.Contains(said, "s3cret") {
+	if said := c.Log.String(); strings.Contains(said, "s3cret") {
 		t.Errorf("the log has the secret: %s", said)
 	}
 }
@@ -95,7 +97,7 @@ var sampleName = regexp.MustCompile(`(?m)^([a-z_]+?)(?:_bucket|_sum|_count)?[{ ]
 // controller's, and each of those to be scraped.
 func (c *controllerProcess) wantMetricsOnThePage(t *testing.T) {
 	t.Helper()
-	_, section, _ := strings.Cut(readPage(t, "../../docs/reference/metrics.md"), "\n## Of the controller\n")
+	_, section, _ := strings.Cut(page.Read(t, "../../docs/reference/metrics.md"), "\n## Of the controller\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	documented := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(section, -1) {
@@ -128,7 +130,7 @@ func (c *controllerProcess) wantMetricsOnThePage(t *testing.T) {
 // controllerRole are the rules of one of the roles that the page of the controller has.
 func controllerRole(t *testing.T, kind string) []rbacv1.PolicyRule {
 	t.Helper()
-	manifest := regexp.MustCompile("(?ms)^apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\n.*?^(?:---|```)$").FindString(readPage(t, controlPage))
+	manifest := regexp.MustCompile("(?ms)^apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\n.*?^(?:---|```)$").FindString(page.Read(t, controlPage))
 	var role struct {
 		Rules []rbacv1.PolicyRule `json:"rules"`
 	}
@@ -161,7 +163,7 @@ func TestTheRolesAreWhatTheControllerCalls(t *testing.T) {
 	}
 	server := demanding()
 	c := newHome(t).startsWebhook(server)
-	await(t, "a watch", func() bool { return server.Count("watch", "persistentvolumes") > 0 })
+	process.Await(t, "a watch", func() bool { return server.Count("watch", "persistentvolumes") > 0 })
 	if code := c.pushes("s3cret"); code != http.StatusAccepted {
 		t.Errorf("a push is answered %d", code)
 	}

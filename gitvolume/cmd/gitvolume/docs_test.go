@@ -1,13 +1,12 @@
 package main
 
 import (
-	"flag"
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
+	"liken.sh/csicommon/csitest/page"
 	"liken.sh/csicommon/event"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/report"
@@ -20,44 +19,16 @@ const (
 	tutorialPage = "../../docs/tutorial/watch.md"
 )
 
-func readPage(t *testing.T, file string) string {
-	t.Helper()
-	page, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
-}
-
 func TestThePagesListEveryFlagWithItsDefault(t *testing.T) {
-	for page, flags := range map[string]*flag.FlagSet{
-		watchPage: newFlags(&options{}), nodePage: newNodeFlags(&nodeOptions{}), controlPage: newControllerFlags(&controllerOptions{}),
-	} {
-		documented := map[string]string{}
-		row := regexp.MustCompile("(?m)^\\| `--([a-z-]+)` \\| (?:`([^`]*)`|none) \\| .+ \\|$")
-		for _, match := range row.FindAllStringSubmatch(readPage(t, page), -1) {
-			documented[match[1]] = match[2]
-		}
-		flags.VisitAll(func(f *flag.Flag) {
-			value, found := documented[f.Name]
-			switch {
-			case !found:
-				t.Errorf("%s: --%s has no row", page, f.Name)
-			case value != f.DefValue:
-				t.Errorf("%s: --%s has the default %q, the page says %q", page, f.Name, f.DefValue, value)
-			}
-			delete(documented, f.Name)
-		})
-		for name := range documented {
-			t.Errorf("%s: --%s has a row and is no flag", page, name)
-		}
-	}
+	page.CompareFlags(t, watchPage, newFlags(&options{}))
+	page.CompareFlags(t, nodePage, newNodeFlags(&nodeOptions{}))
+	page.CompareFlags(t, controlPage, newControllerFlags(&controllerOptions{}))
 }
 
 // Each Event that a volume without Kubernetes can make has its line on the page.
 func TestThePageListsEveryLine(t *testing.T) {
-	page := readPage(t, watchPage)
-	reasons := regexp.MustCompile("(?m)^\\| `(GitVolume\\w+)`").FindAllStringSubmatch(readPage(t, "../../docs/reference/events.md"), -1)
+	text := page.Read(t, watchPage)
+	reasons := regexp.MustCompile("(?m)^\\| `(GitVolume\\w+)`").FindAllStringSubmatch(page.Read(t, "../../docs/reference/events.md"), -1)
 	if len(reasons) < 16 {
 		t.Fatalf("the page of Events has %d", len(reasons))
 	}
@@ -69,7 +40,7 @@ func TestThePageListsEveryLine(t *testing.T) {
 		var out strings.Builder
 		report.NewPrinter(&out).Post(event.Object{}, "", reason[1], "m")
 		_, line, _ := strings.Cut(strings.TrimSuffix(out.String(), ": m\n"), " ")
-		if !strings.Contains(page, "| `"+line+"` |") {
+		if !strings.Contains(text, "| `"+line+"` |") {
 			t.Errorf("%s is printed as %q, which has no row", reason[1], line)
 		}
 	}
@@ -83,13 +54,13 @@ func TestTutorial(t *testing.T) {
 	h := newHome(t)
 	key := gittest.NewKey(t, "ed25519")
 	server := gittest.StartSSHD(t, gittest.SSHDOptions{AuthorizedKeys: []string{key.Authorized}})
-	var watching *process
+	var watching *running
 	end := func() {
 		if watching != nil {
 			watching.stop(0)
 		}
 	}
-	parts := tutorialPart.FindAllStringSubmatch(readPage(t, tutorialPage), -1)
+	parts := tutorialPart.FindAllStringSubmatch(page.Read(t, tutorialPage), -1)
 	if len(parts) < 10 {
 		t.Fatalf("the tutorial has %d parts", len(parts))
 	}

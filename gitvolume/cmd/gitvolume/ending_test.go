@@ -15,8 +15,8 @@ func TestHangUpWithoutAClass(t *testing.T) {
 	h := newHome(t)
 	p := h.watch("d")
 	p.awaits("not armed", 1)
-	p.signal(unix.SIGHUP)
-	if code := p.wait(); code != 0 {
+	p.Signal(unix.SIGHUP)
+	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d after SIGHUP, want 0", code)
 	}
 }
@@ -76,32 +76,30 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		p := h.watchTrapped(second.trapped, fmt.Sprint("d", n), "--class", h.fast(), "--stop-push-timeout", "10m")
 		p.awaits("armed: class fast", 1)
 		h.write(fmt.Sprintf("d%d/a", n), fmt.Sprint(n))
-		p.signal(unix.SIGTERM)
+		p.Signal(unix.SIGTERM)
 		p.awaits("stopping: ", 1)
-		p.signal(second.signal)
-		if code := p.wait(); code != second.want {
+		p.Signal(second.signal)
+		if code := p.Wait(); code != second.want {
 			t.Errorf("exit code %d, want %d", code, second.want)
 		}
 	}
 }
 
 // watchTrapped is watch with signals ignored by who starts it.
-func (h *home) watchTrapped(signals, dir string, more ...string) *process {
+func (h *home) watchTrapped(signals, dir string, more ...string) *running {
 	h.t.Helper()
 	program, err := os.Executable()
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := &process{t: h.t, cmd: h.command()}
-	p.cmd.Path = "/bin/sh"
-	p.cmd.Args = append([]string{"sh", "-c", "trap '' " + signals + `; exec "$0" "$@"`, program,
+	cmd := h.command()
+	cmd.Path = "/bin/sh"
+	cmd.Args = append([]string{"sh", "-c", "trap '' " + signals + `; exec "$0" "$@"`, program,
 		"watch", h.path(dir), "--url", h.remote.Dir, "--allow-local-urls"}, more...)
 	if signals == "" {
-		p.cmd.Args[2] = `exec "$0" "$@"`
+		cmd.Args[2] = `exec "$0" "$@"`
 	}
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
-	p.begin()
-	return p
+	return h.run(cmd)
 }
 
 // A process that is to outlive its terminal does.
@@ -110,7 +108,7 @@ func TestHangUpUnderNohup(t *testing.T) {
 	h := newHome(t)
 	p := h.watchTrapped("HUP", "d")
 	p.awaits("not armed", 1)
-	p.signal(unix.SIGHUP)
+	p.Signal(unix.SIGHUP)
 	h.write("d/a", "1")
 	p.awaits("would commit: A a", 1)
 	p.stop(0)

@@ -160,7 +160,7 @@ func (n *node) recover(ctx context.Context) {
 
 func (n *node) openFollowers() (err error) {
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, Connect: n.follow, Slots: n.slots, Key: n.key, IsShown: published.ShownBy(n.Mounts),
+		Store: n.store, Connect: n.follow, Slots: n.slots, Key: n.key, IsShown: published.MountedAnywhere(n.Mounts),
 		DemandEvery: n.options.demandMinInterval, Demanded: n.reports.PullDemanded,
 		Jitter: rand.Float64, Log: n.Log,
 	})

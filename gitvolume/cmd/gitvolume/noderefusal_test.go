@@ -49,7 +49,7 @@ func TestNodeHelpAndVersion(t *testing.T) {
 		"node --help": "Usage: gitvolume node --node-id NAME [flags]", "node -h": "--allow-address", "node --version": "gitvolume ",
 	} {
 		p := h.start(strings.Fields(arguments)...)
-		if code := p.wait(); code != 0 {
+		if code := p.Wait(); code != 0 {
 			t.Errorf("%s: exit code %d, want 0", arguments, code)
 		}
 		if !strings.Contains(p.out.String(), want) {

@@ -1,27 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/process"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/remote"
 )
 
 // programVariable makes this test binary the program: the tests start real processes.
 const programVariable = "GITVOLUME_TEST_PROGRAM"
-
-// patience bounds every wait, for a machine that is slow and loaded.
-const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	remote.Child(os.Args)
@@ -90,7 +84,7 @@ parameters: {push.quiesce: 5s}
 // has something in it again when its turn comes, until the process has noticed.
 func (h *home) deleteAll(path string) {
 	h.t.Helper()
-	await(h.t, path+" deleted", func() bool {
+	process.Await(h.t, path+" deleted", func() bool {
 		err := os.RemoveAll(h.path(path))
 		if err != nil && !errors.Is(err, unix.ENOTEMPTY) {
 			h.t.Fatal(err)
@@ -103,7 +97,7 @@ func (h *home) deleteAll(path string) {
 func (h *home) fast() string { return h.write("fast.yaml", fastClass) }
 
 // watch starts to watch a directory with the remote as files.
-func (h *home) watch(dir string, more ...string) *process {
+func (h *home) watch(dir string, more ...string) *running {
 	h.t.Helper()
 	return h.start(append([]string{"watch", h.path(dir), "--url", h.remote.Dir, "--allow-local-urls"}, more...)...)
 }
@@ -118,147 +112,51 @@ func (h *home) command(arguments ...string) *exec.Cmd {
 	return cmd
 }
 
-// process is one running program.
-type process struct {
-	t        testing.TB
-	cmd      *exec.Cmd
-	out, log output
-	ended    chan struct{}
+// running is one running program, with what it prints apart from what it logs.
+type running struct {
+	*process.Process
+	t   testing.TB
+	out process.Output
 }
 
-func (h *home) start(arguments ...string) *process {
+func (h *home) start(arguments ...string) *running {
 	h.t.Helper()
-	p := &process{t: h.t, cmd: h.command(arguments...)}
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
-	p.begin()
+	return h.run(h.command(arguments...))
+}
+
+// run starts a command of the caller's own making.
+func (h *home) run(cmd *exec.Cmd) *running {
+	h.t.Helper()
+	p := &running{t: h.t}
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.out
+	}
+	p.Process = process.Start(h.t, cmd)
+	h.t.Cleanup(func() {
+		if h.t.Failed() {
+			h.t.Logf("%q printed:\n%s", cmd.Args, &p.out)
+		}
+	})
 	return p
 }
 
-func (p *process) begin() {
-	p.t.Helper()
-	p.ended = make(chan struct{})
-	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	go func() {
-		_ = p.cmd.Wait() // ProcessState has all that it says
-		close(p.ended)
-	}()
-	p.t.Cleanup(func() {
-		if !p.hasEnded() {
-			p.kill()
-		}
-		if p.t.Failed() {
-			p.t.Logf("%q said:\n%s%s", p.cmd.Args, p.out.String(), p.log.String())
-		}
-	})
-}
-
-func (p *process) signal(s os.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.t.Fatal(err)
-	}
-}
-
-func (p *process) kill() {
-	p.t.Helper()
-	p.signal(unix.SIGKILL)
-	p.wait()
-}
-
 // stop interrupts it and wants the exit code.
-func (p *process) stop(want int) {
+func (p *running) stop(want int) {
 	p.t.Helper()
-	p.signal(unix.SIGINT)
-	if code := p.wait(); code != want {
-		p.t.Errorf("exit code %d after SIGINT, want %d", code, want)
-	}
-}
-
-// wait returns the exit code, -1 for a signal.
-func (p *process) wait() int {
-	p.t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		p.t.Errorf("it did not end")
-		_ = p.cmd.Process.Kill()
-		<-p.ended
-	}
-	return p.cmd.ProcessState.ExitCode()
-}
-
-func (p *process) hasEnded() bool {
-	select {
-	case <-p.ended:
-		return true
-	default:
-		return false
-	}
+	p.End(unix.SIGINT, want)
 }
 
 // awaits waits until it has printed lines with the words, so often.
-func (p *process) awaits(words string, times int) {
+func (p *running) awaits(words string, times int) {
 	p.t.Helper()
-	await(p.t, words, func() bool {
-		if strings.Count(p.out.String(), words) >= times {
-			return true
-		}
-		if p.hasEnded() {
-			p.t.Fatalf("it ended with %d and never said %q", p.cmd.ProcessState.ExitCode(), words)
-		}
-		return false
-	})
+	p.AwaitOutput(&p.out, words, times)
 }
 
 // forget has awaits look at what is printed from now on.
-func (p *process) forget() {
-	p.out.mu.Lock()
-	defer p.out.mu.Unlock()
-	p.out.buffer.Reset()
-}
+func (p *running) forget() { p.out.Reset() }
 
 // refused wants one line on standard error that has the words, and the code for that.
-func (p *process) refused(words ...string) {
+func (p *running) refused(words ...string) {
 	p.t.Helper()
-	if code := p.wait(); code != exitUnusable {
-		p.t.Errorf("exit code %d, want %d", code, exitUnusable)
-	}
-	said := p.log.String()
-	if strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "gitvolume: ") || !strings.HasSuffix(said, "\n") {
-		p.t.Errorf("it says %q, want one line that starts with \"gitvolume: \"", said)
-	}
-	for _, word := range words {
-		if !strings.Contains(said, word) {
-			p.t.Errorf("it says %q, which lacks %q", said, word)
-		}
-	}
-}
-
-// output collects what a process writes while others read it.
-type output struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (o *output) Write(data []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.Write(data)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buffer.String()
-}
-
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %q", what)
-		}
-	}
+	p.Refused("gitvolume", words...)
 }

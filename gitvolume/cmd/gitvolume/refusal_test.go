@@ -202,11 +202,9 @@ func watchedTwice(h *home) []string {
 func TestNoGit(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	p := &process{t: t, cmd: h.command("watch", "d", "--url", h.remote.Dir, "--allow-local-urls")}
-	p.cmd.Env = append(p.cmd.Env, "PATH="+h.dir)
-	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.log
-	p.begin()
-	p.refused("git is not on the PATH: install git")
+	cmd := h.command("watch", "d", "--url", h.remote.Dir, "--allow-local-urls")
+	cmd.Env = append(cmd.Env, "PATH="+h.dir)
+	h.run(cmd).refused("git is not on the PATH: install git")
 	if entries, err := os.ReadDir(h.dir); err != nil || len(entries) > 0 {
 		t.Errorf("it has made %v, %v", entries, err)
 	}
@@ -220,7 +218,7 @@ func TestHelpAndVersion(t *testing.T) {
 		"watch --help": "--stop-push-timeout", "watch d -h": "Exit codes",
 	} {
 		p := h.start(strings.Fields(arguments)...)
-		if code := p.wait(); code != 0 {
+		if code := p.Wait(); code != 0 {
 			t.Errorf("%s: exit code %d, want 0", arguments, code)
 		}
 		if !strings.Contains(p.out.String(), want) {

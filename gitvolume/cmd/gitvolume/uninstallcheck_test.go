@@ -28,7 +28,7 @@ func TestUninstallCheck(t *testing.T) {
 	h, kubeconfig := newHome(t), server.Kubeconfig(t)
 	check := func() (int, string) {
 		p := h.start("uninstall-check", "--kubeconfig", kubeconfig)
-		return p.wait(), p.out.String() + p.log.String()
+		return p.Wait(), p.out.String() + p.Log.String()
 	}
 	if code, said := check(); code != 0 || !strings.Contains(said, "no volume") {
 		t.Errorf("%d: %s", code, said)
@@ -49,7 +49,7 @@ func TestUninstallCheck(t *testing.T) {
 		t.Errorf("%d: %s", code, said)
 	}
 	h.start("uninstall-check", "all").refused(`"all"`, "takes flags only")
-	if help := h.start("uninstall-check", "--help"); help.wait() != 0 || !strings.Contains(help.out.String(), "--kubeconfig") {
+	if help := h.start("uninstall-check", "--help"); help.Wait() != 0 || !strings.Contains(help.out.String(), "--kubeconfig") {
 		t.Errorf("the help is %q", help.out.String())
 	}
 }

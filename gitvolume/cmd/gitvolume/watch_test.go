@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/process"
 	"liken.sh/gitvolume/internal/gittest"
 )
 
@@ -67,7 +68,7 @@ func TestHistoryOverSSH(t *testing.T) {
 	if said := first.out.String(); !strings.HasSuffix(said, "stopped: all is on the remote\n") {
 		t.Errorf("it says\n%s", said)
 	}
-	if said := first.log.String(); said != "" {
+	if said := first.Log.String(); said != "" {
 		t.Errorf("standard error has %q", said)
 	}
 	if subjects := h.remote.Git("log", "--format=%s", "main"); subjects != "Update late\nUpdate secret" {
@@ -110,8 +111,8 @@ func TestHistoryOverSSH(t *testing.T) {
 		h.write("hosts", strings.Replace(server.KnownHosts(), server.HostKeys[0].Authorized[12:], gittest.NewKey(t, "ed25519").Authorized[12:], 1))
 		p := h.start(append([]string{"watch", h.path("third"), "--known-hosts", h.path("hosts")}, ssh...)...)
 		p.refused("does not prove its identity", "SHA256:", "which --known-hosts "+h.path("hosts")+" does not trust")
-		if strings.Contains(p.log.String(), "Secret") {
-			t.Errorf("it speaks of a Secret: %s", p.log.String())
+		if strings.Contains(p.Log.String(), "Secret") {
+			t.Errorf("it speaks of a Secret: %s", p.Log.String())
 		}
 	})
 }
@@ -123,16 +124,16 @@ func TestTheClassIsReadAgain(t *testing.T) {
 	p := h.watch("d", "--class", h.fast())
 	p.awaits("armed: class fast", 1)
 	h.write("fast.yaml", strings.Replace(fastClass, "push.quiesce: 5s", "push.quiesce: 1s", 1))
-	p.signal(unix.SIGHUP)
+	p.Signal(unix.SIGHUP)
 	p.awaits("not armed: what is written is not committed: --class "+h.path("fast.yaml")+": class fast: parameter push.quiesce", 1)
 	h.write("d/a", "1")
 	p.awaits("would commit: A a\n", 1)
 	h.write("fast.yaml", strings.Replace(fastClass, "push.quiesce: 5s", `armed: "false"`, 1))
-	p.signal(unix.SIGHUP)
+	p.Signal(unix.SIGHUP)
 	p.awaits("it pauses the volume", 1)
 	p.awaits("would commit: A a\n", 2)
 	h.write("fast.yaml", fastClass)
-	p.signal(unix.SIGHUP)
+	p.Signal(unix.SIGHUP)
 	p.awaits("armed: class fast", 2)
 	p.stop(0)
 	if files := h.remote.Git("ls-tree", "--name-only", "main"); files != "a" {
@@ -173,18 +174,18 @@ func TestKilled(t *testing.T) {
 	p := h.watch("d", "--class", h.fast())
 	p.awaits("armed: class fast", 1)
 	h.write("d/a", "1")
-	p.kill()
+	p.Kill()
 	h.write("d/b", "1")
 
-	p = &process{t: t, cmd: h.command("watch", h.path("d"), "--url", h.remote.Dir, "--allow-local-urls", "--class", h.fast())}
+	cmd := h.command("watch", h.path("d"), "--url", h.remote.Dir, "--allow-local-urls", "--class", h.fast())
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cmd.Stdout, p.cmd.Stderr = write, &p.log
-	p.begin()
+	cmd.Stdout = write
+	p = h.run(cmd)
 	_, _ = write.Close(), read.Close()
-	await(t, "the remote to have both files", func() bool {
+	process.Await(t, "the remote to have both files", func() bool {
 		files, _ := h.remote.TryGit("ls-tree", "--name-only", "main")
 		return files == "a\nb"
 	})

@@ -12,10 +12,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 
-	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/server"
-	"liken.sh/csicommon/target"
-	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/nodevolume"
@@ -60,18 +57,17 @@ func New(config Config) *Driver { return &Driver{config: config} }
 // kubelet comes again soon. What the remote says comes before what git's failure is in
 // general.
 func Codes() []server.Code {
-	return []server.Code{
+	return append([]server.Code{
 		{Err: remote.ErrInProgress, Code: codes.Aborted},
 		{Err: published.ErrTooEarly, Code: codes.Aborted},
 		{Err: attributes.ErrInvalid, Code: codes.InvalidArgument},
 		{Err: credential.ErrMalformed, Code: codes.InvalidArgument},
 		{Err: credential.ErrUnfit, Code: codes.InvalidArgument},
-		{Err: target.ErrTarget, Code: codes.InvalidArgument},
-		{Err: mount.ErrPath, Code: codes.InvalidArgument},
 		{Err: published.ErrSecrets, Code: codes.FailedPrecondition},
 		{Err: published.ErrHeld, Code: codes.FailedPrecondition},
 		{Err: published.ErrOtherKind, Code: codes.FailedPrecondition},
 		{Err: published.ErrOtherMount, Code: codes.AlreadyExists},
+		{Err: published.ErrNoVolume, Code: codes.NotFound},
 		{Err: published.ErrNotPublished, Code: codes.NotFound},
 		{Err: nodevolume.ErrRefused, Code: codes.FailedPrecondition},
 		{Err: nodevolume.ErrVolatile, Code: codes.FailedPrecondition},
@@ -79,12 +75,6 @@ func Codes() []server.Code {
 		{Err: readonly.ErrOther, Code: codes.FailedPrecondition},
 		{Err: store.ErrFull, Code: codes.ResourceExhausted},
 		{Err: store.ErrStore, Code: codes.FailedPrecondition},
-		{Err: target.ErrOccupied, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},
-		{Err: mount.ErrMounted, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotEmpty, Code: codes.FailedPrecondition},
-		{Err: mount.ErrBusy, Code: codes.FailedPrecondition},
 		{Err: remote.ErrRefusedAddress, Code: codes.PermissionDenied},
 		{Err: remote.ErrAuthentication, Code: codes.Unauthenticated},
 		{Err: remote.ErrIdentity, Code: codes.FailedPrecondition},
@@ -93,8 +83,7 @@ func Codes() []server.Code {
 		{Err: remote.ErrUnreachable, Code: codes.Unavailable},
 		{Err: remote.ErrStalled, Code: codes.Unavailable},
 		{Err: remote.ErrTimeout, Code: codes.Unavailable},
-		{Err: usage.ErrNotMeasured, Code: codes.Unavailable},
-	}
+	}, server.NodeCodes()...)
 }
 
 // NodeGetInfo names the node. There is no limit of volumes and no topology: a repository
@@ -105,17 +94,11 @@ func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 
 // NodeGetCapabilities lists what a node serves beyond publishing.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	response := &csi.NodeGetCapabilitiesResponse{}
-	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{
+	return server.NodeCapabilities(
 		csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_HEALTH,
-	} {
-		response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
-			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: rpc}},
-		})
-	}
-	return response, nil
+	), nil
 }

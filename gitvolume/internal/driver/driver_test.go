@@ -55,7 +55,9 @@ func (n *node) Unstage(_ context.Context, handle string) error {
 	return n.err
 }
 func (n *node) Space(context.Context, string, string) (published.Space, error) {
-	return published.Space{Used: usage.Usage{Bytes: 7, Inodes: 3}, Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
+	return published.Space{
+		Used: usage.Usage{Bytes: 7, Inodes: 3}, Space: usage.Space{Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6},
+	}, n.err
 }
 func (n *node) Abnormal(string) []report.Reason { return n.abnormal }
 

@@ -18,15 +18,8 @@ func readKind(capability *csi.VolumeCapability, isInline bool) (attributes.Kind,
 	if isInline {
 		kind = attributes.KindInline
 	}
-	switch {
-	case capability == nil:
-		return kind, argument("the volume capability is missing")
-	case capability.GetBlock() != nil:
-		return kind, argument("block volumes are not served, use volumeMode: Filesystem")
-	case capability.GetMount() == nil:
-		return kind, argument("the volume capability names no access type")
-	case isInline:
-		return kind, nil
+	if err := server.Filesystem(capability); err != nil || isInline {
+		return kind, err
 	}
 	switch mode := capability.GetAccessMode().GetMode(); mode {
 	case csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY:
@@ -34,7 +27,7 @@ func readKind(capability *csi.VolumeCapability, isInline bool) (attributes.Kind,
 	case csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER:
 		return attributes.KindWriteable, nil
 	case csi.VolumeCapability_AccessMode_UNKNOWN:
-		return kind, argument("the volume capability names no access mode")
+		return kind, server.Argument("the volume capability names no access mode")
 	default:
 		return kind, fmt.Errorf("%w: the access mode %s is not served: write accessModes: [ReadWriteOncePod] for a volume that one pod writes, "+
 			"or [ReadOnlyMany] for one that many read", server.ErrArgument, modeName(mode))
@@ -71,7 +64,7 @@ func groupOf(capability *csi.VolumeCapability) (*uint32, error) {
 // container runtime would let it write.
 func mustBeReadOnly(kind attributes.Kind) error {
 	if kind == attributes.KindInline {
-		return argument("an inline volume is read-only: write readOnly: true beside the driver, in the pod's volumes[].csi")
+		return server.Argument("an inline volume is read-only: write readOnly: true beside the driver, in the pod's volumes[].csi")
 	}
-	return argument("the claim is read-only: write readOnly: true beside claimName, in the pod's volumes[].persistentVolumeClaim")
+	return server.Argument("the claim is read-only: write readOnly: true beside claimName, in the pod's volumes[].persistentVolumeClaim")
 }

@@ -48,7 +48,7 @@ func readPublication(request *csi.NodePublishVolumeRequest) (published.Publicati
 	case handle.Check(p.Handle) != nil:
 		return p, handle.Check(p.Handle)
 	case p.Target == "":
-		return p, argument("the target path is missing")
+		return p, server.Argument("the target path is missing")
 	case !request.GetReadonly() && kind != attributes.KindWriteable:
 		return p, mustBeReadOnly(kind)
 	}
@@ -64,16 +64,11 @@ func readPublication(request *csi.NodePublishVolumeRequest) (published.Publicati
 // never be one is no error (the kubelet must be able to get rid of a pod whatever its
 // volume was), an empty one is.
 func (d *Driver) NodeUnpublishVolume(ctx context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
-	switch {
-	case request.GetVolumeId() == "":
-		return nil, argument("the volume id is missing")
-	case request.GetTargetPath() == "":
-		return nil, argument("the target path is missing")
+	if err := server.Identified(request.GetVolumeId(), request.GetTargetPath(), "target path"); err != nil {
+		return nil, err
 	}
 	if err := d.config.Volumes.Unpublish(ctx, request.GetVolumeId(), request.GetTargetPath()); err != nil {
 		return nil, err
 	}
 	return &csi.NodeUnpublishVolumeResponse{}, nil
 }
-
-func argument(wrong string) error { return fmt.Errorf("%w: %s", server.ErrArgument, wrong) }

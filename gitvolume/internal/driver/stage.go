@@ -7,6 +7,7 @@ import (
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/podinfo"
+	"liken.sh/csicommon/server"
 	"liken.sh/gitvolume/internal/published"
 )
 
@@ -18,7 +19,7 @@ func (d *Driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolu
 		return nil, err
 	}
 	if request.GetStagingTargetPath() == "" {
-		return nil, argument("the staging target path is missing")
+		return nil, server.Argument("the staging target path is missing")
 	}
 	kind, err := readKind(request.GetVolumeCapability(), podinfo.IsInline(request.GetVolumeContext()))
 	if err != nil {
@@ -36,11 +37,8 @@ func (d *Driver) NodeStageVolume(ctx context.Context, request *csi.NodeStageVolu
 // NodeUnstageVolume forgets what the stage brought, and tries once more to push what was
 // written. Nothing is ever mounted at the staging path.
 func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstageVolumeRequest) (*csi.NodeUnstageVolumeResponse, error) {
-	switch {
-	case request.GetVolumeId() == "":
-		return nil, argument("the volume id is missing")
-	case request.GetStagingTargetPath() == "":
-		return nil, argument("the staging target path is missing")
+	if err := server.Identified(request.GetVolumeId(), request.GetStagingTargetPath(), "staging target path"); err != nil {
+		return nil, err
 	}
 	if err := d.config.Volumes.Unstage(ctx, request.GetVolumeId()); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"liken.sh/csicommon/server"
 	"liken.sh/gitvolume/internal/report"
 )
 
@@ -14,13 +15,9 @@ import (
 const firstMeasurement = 5 * time.Second
 
 // NodeGetVolumeStats reports what the volume's tree uses and what its file system has.
-// Used is the tree's alone, so total is not used plus available.
 func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
-	switch {
-	case request.GetVolumeId() == "":
-		return nil, argument("the volume id is missing")
-	case request.GetVolumePath() == "":
-		return nil, argument("the volume path is missing")
+	if err := server.Identified(request.GetVolumeId(), request.GetVolumePath(), "volume path"); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstMeasurement)
 	defer cancel()
@@ -28,10 +25,7 @@ func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVol
 	if err != nil {
 		return nil, err
 	}
-	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{
-		{Unit: csi.VolumeUsage_BYTES, Used: space.Used.Bytes, Total: space.Bytes, Available: space.AvailableBytes},
-		{Unit: csi.VolumeUsage_INODES, Used: space.Used.Inodes, Total: space.Inodes, Available: space.AvailableInodes},
-	}}, nil
+	return server.VolumeStats(space.Used, space.Space), nil
 }
 
 // NodeGetVolumeHealth reports what is wrong with the volume. The kubelet asks for one
@@ -39,7 +33,7 @@ func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVol
 // unknown volume is one with nothing wrong known.
 func (d *Driver) NodeGetVolumeHealth(_ context.Context, request *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
 	if request.GetVolumeId() == "" {
-		return nil, argument("the volume id is missing")
+		return nil, server.Argument("the volume id is missing")
 	}
 	health := &csi.VolumeHealth{VolumeId: request.GetVolumeId()}
 	for _, reason := range d.config.Volumes.Abnormal(request.GetVolumeId()) {

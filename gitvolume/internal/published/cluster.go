@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 
 	"liken.sh/csicommon/persistentvolume"
 	"liken.sh/csicommon/podinfo"
@@ -57,6 +61,23 @@ func (v *Volumes) follow(vol *volume, pv string) {
 		vol.followed[pv] = true
 		v.follows.add(pv, vol.handle)
 	}
+}
+
+// checkForeign returns ErrNoVolume when the cluster has answered about each PersistentVolume
+// that the volume may be of, and it is of none: nothing more is going to be told.
+func (v *Volumes) checkForeign(vol *volume) error {
+	vol.mu.Lock()
+	asked := slices.Sorted(maps.Keys(vol.followed))
+	vol.mu.Unlock()
+	for i, pv := range asked {
+		info, state := v.settings.Cluster.Get(pv)
+		if state == persistentvolume.Unknown || state == persistentvolume.Present && v.isNamedBy(vol.handle, info) {
+			return nil
+		}
+		asked[i] = strconv.Quote(pv)
+	}
+	return fmt.Errorf("%w: there is no PersistentVolume %s with the driver %s and the volumeHandle %q",
+		ErrNoVolume, strings.Join(asked, " or "), v.settings.Driver, vol.handle)
 }
 
 // Changed takes what the cluster says of a PersistentVolume by now. It is the callback of

@@ -21,6 +21,16 @@ func (v *Volumes) PokeClasses() { v.pokeClasses() }
 // Reclaim is what Run does at its start, hourly, and when a PersistentVolume changes.
 func (v *Volumes) Reclaim(ctx context.Context) error { return v.reclaim(ctx) }
 
+// ReclaimIsDue tells, once, whether something asked Run for a Reclaim.
+func (v *Volumes) ReclaimIsDue() bool {
+	select {
+	case <-v.reclaimable:
+		return true
+	default:
+		return false
+	}
+}
+
 // Tire has the pods that wait do so for as long as they are remembered.
 func (v *Volumes) Tire() {
 	v.mu.Lock()

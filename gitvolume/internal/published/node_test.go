@@ -119,7 +119,7 @@ func (n *node) start() *node {
 	system, err := mount.New(mount.Config{Scratch: filepath.Join(n.dir, store.ScratchDir), Log: log})
 	n.must(err)
 	n.followers, err = readonly.New(readonly.Settings{
-		Store: n.store, IsShown: published.ShownBy(system), Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
+		Store: n.store, IsShown: published.MountedAnywhere(system), Slots: slots, Key: []byte("key"), DemandEvery: time.Millisecond, Log: log,
 		Connect: func(asked readonly.Asked) readonly.Remote {
 			a := reach(asked.Repository, asked.Permit, asked.Limits)
 			a.Take(asked.Credential)

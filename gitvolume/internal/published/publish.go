@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/podinfo"
@@ -125,7 +119,7 @@ func (v *Volumes) admit(path string) error {
 
 // enter is the volume of a publish, until exit.
 func (v *Volumes) enter(p Publication) *volume {
-	return v.enterAs(p.Handle, p.Kind, target.VolumeName(p.Target), p.Pod)
+	return v.enterAs(p.Handle, p.Kind, pvOf(p.Target, p.Handle), p.Pod)
 }
 
 // enterAs is the volume of a call, until exit. The name is that of its PersistentVolume, or
@@ -238,60 +232,17 @@ func (v *Volumes) show(vol *volume, a attachment, path string, p Publication) er
 	}
 	vol.attachment = a
 	vol.served(p.Target)
-	vol.settle(p.Target, &place{path: path, pod: p.Pod, mounted: true, isReadOnly: p.Options.ReadOnly})
-	vol.secret, vol.isBare = maps.Clone(p.Secret), len(p.Secret) == 0
+	pv := pvOf(p.Target, p.Handle)
+	vol.settle(p.Target, &place{path: path, pv: pv, pod: p.Pod, mounted: true, isReadOnly: p.Options.ReadOnly})
+	vol.bring(pv, p.Secret)
+	vol.judgeSecrets()
+	vol.isBare = len(p.Secret) == 0
 	vol.report.Clear(report.TargetNotMounted, report.CredentialMalformed, report.TreeUnreadable)
 	if p.Pod != (podinfo.Pod{}) {
 		vol.report.AddPod(report.Pod(p.Pod))
 	}
 	v.consider(vol)
 	return nil
-}
-
-// mount mounts the tree, unless it is there. What else of the store is there goes: it is
-// what an earlier process left of a checkout that is no more.
-func (v *Volumes) mount(dir, path string, options mount.Options) error {
-	tree, err := openTree(dir)
-	if err != nil {
-		return err
-	}
-	defer tree.Close()
-	if v.shows(path, dir, options.ReadOnly) {
-		return nil
-	}
-	ours, err := v.targets.ShowsStore(path)
-	if err == nil && ours {
-		_, err = v.targets.TakeOff(path, true)
-	}
-	if err != nil {
-		return err
-	}
-	return v.targets.Show(tree, path, options)
-}
-
-// shows tells whether a tree is what is mounted at the canonical path, and whether it can be
-// written there is as it says.
-func (v *Volumes) shows(path, dir string, isReadOnly bool) bool {
-	parent, err := openTree(filepath.Dir(dir))
-	if err != nil {
-		return false
-	}
-	defer parent.Close()
-	if m, shown := v.settings.Mounts.Shows(path, parent, filepath.Base(dir)); shown {
-		return m.ReadOnly == isReadOnly
-	}
-	// It cannot be told so cheaply on every kernel.
-	tree, err := openTree(dir)
-	if err != nil {
-		return false
-	}
-	defer tree.Close()
-	at, err := v.settings.Mounts.Locate(tree)
-	if err != nil {
-		return false
-	}
-	m, mounted, err := v.settings.Mounts.At(path)
-	return err == nil && mounted && !m.Deleted && m.ReadOnly == isReadOnly && m.Location == at
 }
 
 // withdraw takes back the record of a target at which the volume could not be mounted.
@@ -309,23 +260,4 @@ func (v *Volumes) withdraw(vol *volume, a attachment, path string) error {
 		return a.Save(func(r *store.Record) { r.Targets = withoutTarget(r.Targets, path) })
 	}
 	return a.Detach(context.Background())
-}
-
-func withTarget(all []store.Target, one store.Target) []store.Target {
-	return append(withoutTarget(all, one.Path), one)
-}
-
-func withoutTarget(all []store.Target, path string) []store.Target {
-	return slices.DeleteFunc(slices.Clone(all), func(t store.Target) bool { return t.Path == path })
-}
-
-// openTree opens a directory of the store as a place, without following a link.
-func openTree(dir string) (*os.File, error) { return openDir(dir, unix.O_PATH) }
-
-func openDir(dir string, how int) (*os.File, error) {
-	fd, err := unix.Open(dir, how|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
-	}
-	return os.NewFile(uintptr(fd), dir), nil
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"liken.sh/csicommon/handle"
-	"liken.sh/csicommon/podinfo"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/written"
@@ -72,7 +71,7 @@ func (vol *volume) tell(r store.Record) {
 		if t.Pod == (store.Object{}) || vol.attachment != nil {
 			continue
 		}
-		vol.settle(t.Path, &place{path: t.Path, pod: podinfo.Pod(t.Pod), isReadOnly: t.ReadOnly})
+		vol.settle(t.Path, placeOf(r.Handle, t))
 		vol.report.AddPod(report.Pod(t.Pod))
 	}
 }
@@ -98,7 +97,8 @@ func (v *Volumes) putDown(ctx context.Context, vol *volume, w *written.Volume) e
 	v.meter.Forget(w.Dir())
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
-	vol.attachment, vol.secret, vol.isBare = nil, nil, false
+	vol.attachment = nil
+	vol.unbring()
 	vol.report.Clear(report.TargetNotMounted)
 	return nil
 }
@@ -126,14 +126,8 @@ func (v *Volumes) unstageWritten(ctx context.Context, volume string) error {
 	if err != nil {
 		return err
 	}
-	for _, t := range r.Targets {
-		held, err := v.targets.ShowsStore(t.Path)
-		if err != nil {
-			return err
-		}
-		if held {
-			return fmt.Errorf("%w: pod %s/%s has it at %q, unpublish it first", ErrHeld, t.Pod.Namespace, t.Pod.Name, t.Path)
-		}
+	if err := v.checkUnheld(r, ""); err != nil {
+		return fmt.Errorf("%w; unpublish it first", err)
 	}
 	vol.tell(r)
 	if err := v.putDown(ctx, vol, w); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"liken.sh/csicommon/persistentvolume"
+	"liken.sh/gitvolume/internal/published"
 	"liken.sh/gitvolume/internal/store"
 )
 
@@ -104,4 +105,32 @@ func TestReclaimOnlyWhatIsCertain(t *testing.T) {
 	n.restart() // Down when it happened.
 	running(t, n)
 	until(t, "it is removed", func() bool { return !p.isKept() })
+}
+
+// A pod that was refused is remembered for a while, and the tree with it; when it did not
+// come again, nothing else keeps the tree.
+func TestReclaimWhenNoPodWaitsAnyMore(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	p := n.writer("pv", "a", urlOf(b)).armed()
+	n.cluster.tells("pv", func(v *persistentvolume.Volume) { v.ReclaimPolicy = "Delete" })
+	p.staged(nil).published()
+	n.writer("pv", "b", urlOf(b)).refused(published.ErrHeld, "apps/pod-a")
+	p.unpublish()
+	p.unstage()
+	n.cluster.deletes("pv")
+	n.volumes.ReclaimIsDue()
+	n.must(n.volumes.Reclaim(t.Context()))
+	if !p.isKept() {
+		t.Error("it is gone while a pod waits for it")
+	}
+	n.volumes.Tire()
+	n.volumes.LookAtTargets(t.Context())
+	if !n.volumes.ReclaimIsDue() {
+		t.Error("nobody looks whether it is needed")
+	}
+	n.must(n.volumes.Reclaim(t.Context()))
+	if p.isKept() {
+		t.Error("it is kept for nobody")
+	}
 }

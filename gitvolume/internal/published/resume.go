@@ -47,16 +47,11 @@ func (v *Volumes) Resume(ctx context.Context) error {
 
 // anyMounted tells whether the volume is mounted where its record says.
 func (v *Volumes) anyMounted(r store.Record) bool {
-	for _, t := range r.Targets {
-		ours, err := v.targets.ShowsStore(t.Path)
-		if err != nil {
-			v.settings.Log.Error("whether a volume is still shown cannot be told", "volume", r.Handle, "target", t.Path, "error", err)
-		}
-		if ours || err != nil {
-			return true
-		}
+	at, err := v.shownAt(r, "")
+	if err != nil {
+		v.settings.Log.Error("whether a volume is still shown cannot be told", "volume", r.Handle, "target", at.Path, "error", err)
 	}
-	return false
+	return at != nil
 }
 
 // enterRecord is the volume of a record, until exit.
@@ -111,8 +106,8 @@ func (v *Volumes) resumed(r readonly.Volume, a *readonly.Attachment) {
 func (v *Volumes) settleAll(vol *volume, r store.Record, a attachment) {
 	vol.attachment = a
 	for _, t := range r.Targets {
-		p := &place{path: t.Path, pod: podinfo.Pod(t.Pod), isReadOnly: t.ReadOnly}
-		p.mounted = a != nil && v.shows(t.Path, a.Dir(), t.ReadOnly)
+		p := placeOf(r.Handle, t)
+		p.mounted = a != nil && v.isMountedAt(t.Path, a.Dir(), t.ReadOnly)
 		vol.settle(t.Path, p)
 		if p.pod != (podinfo.Pod{}) {
 			vol.report.AddPod(report.Pod(p.pod))

@@ -14,6 +14,12 @@ import (
 // node keeps of it can be shown all the same.
 func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) (*credential.Credential, error) {
 	given, err := v.credentialOf(p.Secret, url)
+	if err != nil && len(p.Secret) > 0 {
+		return nil, err
+	}
+	if err := v.checkBringer(vol, p); err != nil {
+		return nil, err
+	}
 	v.mu.RLock()
 	staged := v.staged[p.Handle]
 	v.mu.RUnlock()
@@ -33,6 +39,9 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 	case info.stageSecret != "" && info.stageSecret == info.publishSecret:
 		return given, nil // It was rotated in between.
 	case p.Kind != attributes.KindInline && !info.isKnown && v.hasCluster():
+		if err := v.checkForeign(vol); err != nil {
+			return nil, fmt.Errorf("%w: those of stage and publish differ, and no PersistentVolume says that they are one that was rotated: %w", ErrSecrets, err)
+		}
 		return nil, fmt.Errorf("%w: whether the Secrets of stage and publish are one is not known yet", ErrTooEarly)
 	}
 	return nil, fmt.Errorf("%w: the PersistentVolume's nodeStageSecretRef and nodePublishSecretRef name Secrets that differ; name one Secret in both", ErrSecrets)
@@ -43,18 +52,21 @@ func (v *Volumes) hasCluster() bool {
 	return !none
 }
 
-// take has a Secret count that came with a publish. None changes nothing: what came with
-// the stage, or nobody's, still counts. The caller holds vol.mu.
-func (v *Volumes) take(vol *volume, secret map[string]string) {
+// take has a Secret count that came with a publish at the place. None changes nothing: what
+// came with the stage, or nobody's, still counts. The caller holds vol.mu.
+func (v *Volumes) take(vol *volume, p *place, secret map[string]string) {
 	if len(secret) == 0 {
 		vol.isBare = true
 		v.takeNone(vol)
 		return
 	}
-	if maps.Equal(secret, vol.secret) {
+	isNew := !maps.Equal(secret, vol.secret)
+	isOdd := isNew && vol.isOthers(p.pv, secret) && !v.nameOneSecret(p.pv, *vol.bringer)
+	vol.differs(p, isOdd)
+	if !isNew || isOdd {
 		return
 	}
-	vol.secret = maps.Clone(secret)
+	vol.bring(p.pv, secret)
 	taken, err := v.credentialOf(secret, vol.attachment.Attributes().URL)
 	if err != nil {
 		vol.report.Raise(report.CredentialMalformed, err.Error())

@@ -14,11 +14,11 @@ import (
 	"liken.sh/gitvolume/internal/report"
 )
 
-// Space is what a volume's tree uses, and what the file system that it is on has, in bytes
-// and inodes. Trees that volumes share count in full for each.
+// Space is what a volume's tree uses, and what the file system that it is on has. Trees that
+// volumes share count in full for each.
 type Space struct {
-	Used                                           usage.Usage
-	Bytes, AvailableBytes, Inodes, AvailableInodes int64
+	Used usage.Usage
+	usage.Space
 }
 
 // Space is that of the volume at a path where it is published; else the error wraps
@@ -28,18 +28,20 @@ func (v *Volumes) Space(ctx context.Context, handle, at string) (Space, error) {
 	if err != nil {
 		return Space{}, err
 	}
-	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil {
-		return Space{}, fmt.Errorf("ask the file system of volume %q for its space: %w", handle, err)
+	tree, err := openTree(dir)
+	if err != nil {
+		return Space{}, err
+	}
+	defer tree.Close()
+	space, err := usage.SpaceOf(tree)
+	if err != nil {
+		return Space{}, err
 	}
 	used, err := v.meter.Usage(ctx, dir)
 	if err != nil {
 		return Space{}, fmt.Errorf("measure volume %q: %w", handle, err)
 	}
-	return Space{
-		Used: used, Bytes: int64(stat.Blocks) * stat.Bsize, AvailableBytes: int64(stat.Bavail) * stat.Bsize,
-		Inodes: int64(stat.Files), AvailableInodes: int64(stat.Ffree),
-	}, nil
+	return Space{Used: used, Space: space}, nil
 }
 
 func (v *Volumes) dirAt(handle, at string) (string, error) {

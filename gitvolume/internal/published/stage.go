@@ -86,8 +86,8 @@ func (v *Volumes) enterStaged(s Staging) *volume {
 	if r, err := v.settings.Store.Load(s.Handle); err == nil && r.Kind == store.Writeable && r.PV != "" {
 		return v.enterRecord(r)
 	}
-	// By custom the PersistentVolume has the name of the handle; a publish tells better.
-	return v.enterAs(s.Handle, s.Kind, s.Handle, podinfo.Pod{})
+	// A publish tells better.
+	return v.enterAs(s.Handle, s.Kind, pvOf("", s.Handle), podinfo.Pod{})
 }
 
 func (vol *volume) isShown() bool {

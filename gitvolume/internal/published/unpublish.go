@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/target"
@@ -17,11 +16,8 @@ import (
 // last target of a read-only volume, all that the node has of it goes; a tree that was
 // written is committed and pushed then, and stays.
 func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
-	path, err := target.Canonical(at)
-	nowhere := target.LeadsNowhere(err)
-	if nowhere {
-		path = filepath.Clean(at)
-	} else if err != nil {
+	path, isNowhere, err := target.Former(at)
+	if err != nil {
 		return err
 	}
 	unlock, err := v.handles.Lock(ctx, volume)
@@ -30,7 +26,7 @@ func (v *Volumes) Unpublish(ctx context.Context, volume, at string) error {
 	}
 	defer unlock()
 	record, unread := v.latest(volume)
-	if !nowhere {
+	if !isNowhere {
 		taken, err := v.targets.TakeOff(path, hasTarget(record, path))
 		if err != nil {
 			return fmt.Errorf("unpublish volume %q: %w", volume, err)
@@ -81,15 +77,6 @@ func (v *Volumes) recorded(volume string) (store.Record, error) {
 		r, err = store.Record{}, nil
 	}
 	return r, err
-}
-
-func hasTarget(r store.Record, path string) bool {
-	for _, t := range r.Targets {
-		if t.Path == path {
-			return true
-		}
-	}
-	return false
 }
 
 // quit forgets that the volume is at the canonical path, and the volume with the last of
@@ -154,6 +141,7 @@ func (vol *volume) left(path string) attachment {
 	defer vol.mu.Unlock()
 	if pod, was := vol.quit(path); was {
 		vol.report.RemovePod(report.Pod(pod))
+		vol.judgeSecrets()
 	}
 	for at, w := range vol.waiting {
 		if canonical, err := target.Canonical(at); err != nil || canonical == path {
@@ -172,7 +160,8 @@ func (v *Volumes) end(vol *volume) {
 	if vol.attachment != nil {
 		v.meter.Forget(vol.attachment.Dir()) // One that others show too is measured again.
 	}
-	vol.attachment, vol.secret = nil, nil
+	vol.attachment = nil
+	vol.unbring()
 	clear(vol.places)
 	clear(vol.waiting)
 	vol.mu.Unlock()

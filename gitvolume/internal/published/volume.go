@@ -52,8 +52,9 @@ type volume struct {
 	lingersUntil time.Time
 	places       map[string]*place // By target, in every spelling that was used.
 	waiting      map[string]waiter // By target, as it is spelled.
-	secret       map[string]string // The publish's, as it came last.
-	isBare       bool              // The publish came without one.
+	secret       map[string]string // The publish's that counts, as it came.
+	bringer      *string           // The PersistentVolume whose publish brought it; nil: none did.
+	isBare       bool              // A publish came without one.
 	subject      report.Subject
 	followed     map[string]bool // PersistentVolumes.
 	cluster      facts
@@ -64,10 +65,18 @@ type volume struct {
 // place is a target of a volume. It is volume.mu's.
 type place struct {
 	path    string // canonical
+	pv      string // The name of the PersistentVolume; see pvOf.
 	pod     podinfo.Pod
 	mounted bool
 	// isReadOnly tells that the pod cannot write there.
 	isReadOnly bool
+	// isOdd tells that the Secret that came for it last does not count.
+	isOdd bool
+}
+
+// placeOf is a target as a record has it.
+func placeOf(handle string, t store.Target) *place {
+	return &place{path: t.Path, pv: pvOf(t.Path, handle), pod: podinfo.Pod(t.Pod), isReadOnly: t.ReadOnly}
 }
 
 // at is the place at a canonical path. The caller holds mu.
@@ -127,6 +136,6 @@ func (v *Volumes) Republish(handle, at string, isReadOnly bool, secret map[strin
 	if p == nil || !p.mounted || p.isReadOnly != isReadOnly || vol.attachment == nil {
 		return false
 	}
-	v.take(vol, secret)
+	v.take(vol, p, secret)
 	return true
 }

@@ -30,6 +30,9 @@ var (
 	// ErrTooEarly is wrapped when a call is to be made again in a moment: something that
 	// it needs is on its way.
 	ErrTooEarly = errors.New("it is too early")
+	// ErrNoVolume is wrapped when the cluster has no PersistentVolume of the volume, and
+	// something is needed that only it tells.
+	ErrNoVolume = errors.New("the cluster does not know the volume")
 	// ErrNotPublished is wrapped when a volume is not at the path that is asked about.
 	ErrNotPublished = errors.New("not published there")
 	// ErrHeld is wrapped when a writeable volume is at another target already.

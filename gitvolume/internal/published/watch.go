@@ -65,6 +65,7 @@ func (v *Volumes) lookAtTargets(ctx context.Context) {
 	}
 	if forgotten {
 		v.dropGone(ctx) // An arrival may go on, and would report to a volume that is no more.
+		v.pokeReclaim() // A tree that a pod waited for is one that nobody needs, perhaps.
 	}
 }
 

@@ -101,7 +101,7 @@ func (vol *volume) awaits(p Publication) {
 // claimOf is the volume's claim, by which its commits are known to be its own: not before
 // the cluster has told it is one begun.
 func (v *Volumes) claimOf(ctx context.Context, vol *volume) (store.Object, error) {
-	if v.hasCluster() {
+	if v.hasCluster() && v.checkForeign(vol) == nil {
 		timer := time.NewTimer(answerPatience)
 		defer timer.Stop()
 		select {
@@ -112,12 +112,16 @@ func (v *Volumes) claimOf(ctx context.Context, vol *volume) (store.Object, error
 		}
 	}
 	vol.mu.Lock()
-	defer vol.mu.Unlock()
-	if claim := vol.claim(); claim.Name != "" || !v.hasCluster() {
+	claim := vol.claim()
+	vol.mu.Unlock()
+	if claim.Name != "" || !v.hasCluster() {
 		return claim, nil
 	}
 	if kept, err := v.settings.Store.Load(vol.handle); err == nil && kept.Claim.Name != "" {
 		return kept.Claim, nil
+	}
+	if err := v.checkForeign(vol); err != nil {
+		return store.Object{}, fmt.Errorf("whose claim the volume is: %w", err)
 	}
 	return store.Object{}, fmt.Errorf("%w: the cluster has not told yet whose claim the volume is", ErrTooEarly)
 }
@@ -170,7 +174,8 @@ func (v *Volumes) close(ctx context.Context, vol *volume, w *written.Volume) err
 	}
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
-	vol.writer, vol.attachment, vol.secret, vol.isBare = nil, nil, nil, false
+	vol.writer, vol.attachment = nil, nil
+	vol.unbring()
 	v.pokeReclaim()
 	return nil
 }
@@ -178,19 +183,10 @@ func (v *Volumes) close(ctx context.Context, vol *volume, w *written.Volume) err
 // checkFree refuses a second place for a tree that one pod writes, and another flag at the
 // same.
 func (v *Volumes) checkFree(w *written.Volume, path string, p Publication) error {
-	for _, t := range w.Record().Targets {
-		if t.Path == path {
-			continue
-		}
-		held, err := v.targets.ShowsStore(t.Path)
-		switch {
-		case err != nil:
-			return fmt.Errorf("%w: whether pod %s/%s still has it cannot be told: %w", ErrHeld, t.Pod.Namespace, t.Pod.Name, err)
-		case held:
-			return fmt.Errorf("%w: pod %s/%s has it at %q", ErrHeld, t.Pod.Namespace, t.Pod.Name, t.Path)
-		}
+	if err := v.checkUnheld(w.Record(), path); err != nil {
+		return err
 	}
-	if v.shows(path, w.Dir(), !p.Options.ReadOnly) {
+	if v.isMountedAt(path, w.Dir(), !p.Options.ReadOnly) {
 		return fmt.Errorf("%w: at %q", ErrOtherMount, path)
 	}
 	return nil

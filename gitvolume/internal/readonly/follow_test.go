@@ -122,6 +122,22 @@ func TestRefThatIsDeletedAndComesBack(t *testing.T) {
 	until(t, "it is right again", func() bool { return n.faults("v") == "" })
 }
 
+// A tag that is moved by force is followed like a branch (C39).
+func TestTagThatIsMoved(t *testing.T) {
+	t.Parallel()
+	b := gittest.NewBare(t)
+	b.SetRef("refs/tags/v1", b.Commit(map[string]string{"f": "1"}))
+	n := newNode(t).start()
+	a := n.attach(n.volume("v", urlOf(b), map[string]string{"ref": "v1"}))
+	shows(t, a, "f", "1")
+	b.Git("tag", "-f", "-a", "-m", "m", "v1", b.Commit(map[string]string{"f": "2"}))
+	a.Demand()
+	shows(t, a, "f", "2")
+	if faults := n.faults("v"); faults != "" {
+		t.Error(faults)
+	}
+}
+
 func TestDepthAndSubmodulesAndNeverAndSharing(t *testing.T) {
 	t.Parallel()
 	b := gittest.NewBare(t)

@@ -68,6 +68,50 @@ func TestReaderMeetsNoGap(t *testing.T) {
 	}
 }
 
+// TestReaderOfManyFiles reads 6,000 files in a loop while all of them are updated (C49). That
+// is much work on a busy machine, for which it has long.
+func TestReaderOfManyFiles(t *testing.T) {
+	t.Parallel()
+	const files = 6000
+	u := &upstream{content: "0000000\n", files: files}
+	n := newNode(t)
+	n.connect = u.of
+	n.start()
+	a := n.attach(n.volume("v", url, nil))
+	var stop, failed atomic.Bool
+	var passes atomic.Int64
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer stop.Store(true)
+	reader.Go(func() {
+		last := make([]string, files)
+		for ; !stop.Load(); passes.Add(1) {
+			for i := range files {
+				text := read(a, fileName(i))
+				if len(text) != 8 || text < last[i] {
+					failed.Store(true)
+					t.Errorf("%s has %q after %q", fileName(i), text, last[i])
+					return
+				}
+				last[i] = text
+			}
+		}
+	})
+	until(t, "a pass", func() bool { return passes.Load() > 0 || failed.Load() })
+	const content = "0000001\n"
+	u.push(content)
+	a.Demand()
+	updated := 0 // So many of the first files.
+	within(t, 10*time.Minute, "the update", func() bool {
+		for updated < files && read(a, fileName(updated)) == content {
+			updated++
+		}
+		return updated == files || failed.Load()
+	})
+	before := passes.Load()
+	until(t, "a pass", func() bool { return passes.Load() > before || failed.Load() })
+}
+
 // isUpdated tells whether all files are of the revision.
 func isUpdated(a *readonly.Attachment, i int) bool {
 	want := revision(i)

@@ -36,6 +36,9 @@ const (
 	CredentialMissing Fault = "CredentialMissing"
 	// CredentialMalformed: the Secret cannot be used, the last good one still is.
 	CredentialMalformed Fault = "CredentialMalformed"
+	// SecretsDiffer: PersistentVolumes of one handle bring Secrets that differ, of which one
+	// counts.
+	SecretsDiffer Fault = "SecretsDiffer"
 	// WatchDegraded: changes are found by scans, because file system events fail to tell
 	// of them.
 	WatchDegraded Fault = "WatchDegraded"

@@ -9,8 +9,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
+
+	"liken.sh/csicommon/csitest/process"
 )
 
 // The environment of a child that plays one call and is killed at a step.
@@ -59,15 +60,10 @@ func runUntilKilled() {
 	if err != nil {
 		panic(err)
 	}
-	steps := 0
 	s := settings(os.Getenv(dirVariable))
 	s.Log = slog.New(slog.DiscardHandler)
-	s.BeforeStep = func(Step) {
-		if steps++; steps == killAt {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
+	step := process.KillAt(killAt)
+	s.BeforeStep = func(Step) { step() }
 	opened, err := Open(s)
 	if err == nil {
 		err = calls[os.Getenv(callVariable)](opened)
@@ -84,17 +80,9 @@ func (f *fixture) killedAt(call string, n int) bool {
 	f.must(f.store.Close())
 	child := exec.Command("/proc/self/exe")
 	child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", killAtVariable, n), callVariable+"="+call, dirVariable+"="+f.dir)
-	out, err := child.CombinedOutput()
+	killed := process.WasKilled(f.t, child)
 	f.open()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return false
-	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		return true
-	}
-	f.t.Fatalf("%s killed at step %d: %v\n%s", call, n, err, out)
-	return false
+	return killed
 }
 
 // killRow is a call that is killed at each of its steps.

@@ -201,7 +201,8 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 		return err
 	}
 	paths := append([]string{}, moved.Written...) // Not nil, which is all.
-	if !v.partial { // Else what the record lacks is no news of the remote's.
+	// What a partial record lacks is no news of the remote's.
+	if !v.partial {
 		for path := range metadata.Diff(before, v.record) {
 			if path != metadata.Root || !v.ForeignRoot {
 				paths = append(paths, path)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // An API server that does not give a whole, right answer removes nothing.
@@ -25,13 +26,13 @@ func TestBadAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t, "h1")
-			n.api.AddForeignVolumes(1200)
-			n.start(sweepSoon...)
+			n.API.AddForeignVolumes(1200)
+			n.Start(sweepSoon...)
 			n.leaveCopy(volume("h1"))
 			n.restartWatching()
 			fault.Verb, fault.Resource = "list", "persistentvolumes"
-			repair := n.api.Inject(fault)
-			n.api.DeleteVolume("h1")
+			repair := n.API.Inject(fault)
+			n.API.DeleteVolume("h1")
 			n.awaitFailures(2)
 			n.wantKept("h1")
 			repair()
@@ -45,29 +46,29 @@ func TestBadAnswer(t *testing.T) {
 func TestOtherCluster(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start(sweepSoon...)
+	n.Start(sweepSoon...)
 	n.leaveCopy(volume("h1"))
 
 	// It answers in the place of the first while the plugin runs.
-	n.api.SetCluster("cluster-2")
-	n.api.DeleteVolume("h1")
+	n.API.SetCluster("cluster-2")
+	n.API.DeleteVolume("h1")
 	n.awaitFailures(2)
 	n.wantKept("h1")
-	wantWords(t, n.plugin.log.String(), "cluster-1", "cluster-2")
+	wantWords(t, n.Plugin.Log.String(), "cluster-1", "cluster-2")
 
 	// It answers from the start.
-	n.plugin.stop()
-	n.start(sweepSoon...)
-	n.plugin.awaitLog("--adopt-store")
+	n.Plugin.Stop()
+	n.Start(sweepSoon...)
+	n.Plugin.AwaitLog("--adopt-store")
 	n.mustPublish("h1", 1)
 	n.mustUnpublish("h1", 1)
-	if n.figure("per_node_sweep_failures_total") == 0 {
+	if n.Figure("per_node_sweep_failures_total") == 0 {
 		t.Error("the other cluster is not counted as a failure")
 	}
 	n.wantKept("h1")
 
-	n.plugin.stop()
-	n.start(append(sweepSoon, "--adopt-store")...)
+	n.Plugin.Stop()
+	n.Start(append(sweepSoon, "--adopt-store")...)
 	n.awaitRemoval("h1")
 }
 
@@ -75,16 +76,16 @@ func TestOtherCluster(t *testing.T) {
 func TestStandaloneStoreInACluster(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.startUnregistered(ownNamespace(), "022", "--kubeconfig=", "--standalone")
-	n.register()
+	n.StartUnregistered(n.Command("--kubeconfig=", "--standalone"))
+	n.Register()
 	n.leaveCopy(volume("h1"))
-	n.plugin.stop()
-	n.start(sweepSoon...)
-	n.plugin.awaitLog("--adopt-store")
+	n.Plugin.Stop()
+	n.Start(sweepSoon...)
+	n.Plugin.AwaitLog("--adopt-store")
 	n.wantKept("h1")
 
-	n.plugin.stop()
-	n.start(append(sweepSoon, "--adopt-store")...)
+	n.Plugin.Stop()
+	n.Start(append(sweepSoon, "--adopt-store")...)
 	n.awaitRemoval("h1")
 }
 
@@ -93,21 +94,21 @@ func TestStandaloneStoreInACluster(t *testing.T) {
 func TestAPIServerDownAndUp(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1", "h2")
-	up := n.takeDown()
-	n.start(sweepSoon...)
-	await(t, "the plugin to miss the API server", func() bool { return n.figure("per_node_sweep_failures_total") > 0 })
+	up := n.TakeDown()
+	n.Start(sweepSoon...)
+	process.Await(t, "the plugin to miss the API server", func() bool { return n.Figure("per_node_sweep_failures_total") > 0 })
 	n.leaveCopy(volume("h1"))
 	n.mustPublish("h2", 2)
-	writeFile(t, filepath.Join(n.target("h2", 2), "f"), "x")
-	n.api.DeleteVolume("h1")
+	writeFile(t, filepath.Join(n.Target("h2", 2), "f"), "x")
+	n.API.DeleteVolume("h1")
 	n.wantKept("h1")
 	up()
 	n.awaitRemoval("h1")
 	n.wantKept("h2")
 
-	up = n.takeDown()
+	up = n.TakeDown()
 	n.mustUnpublish("h2", 2)
-	n.api.DeleteVolume("h2")
+	n.API.DeleteVolume("h2")
 	n.awaitSweeps(1)
 	n.wantKept("h2")
 	up()

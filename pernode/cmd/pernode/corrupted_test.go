@@ -1,36 +1,36 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // C17 (a) and (b): a dead FUSE mount on the target.
 func TestDeadMountOnTheTarget(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	target := n.target("h1", 1)
+	n.Start()
+	target := n.Target("h1", 1)
 
 	n.mustPublish("h1", 1)
 	n.mustUnpublish("h1", 1)
-	mountDead(t, target)
+	rig.MountDead(t, target)
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(target, 0)
+	n.WantMounts(target, 0)
 	if exists(target) {
 		t.Error("the target is still there")
 	}
 
-	mountDead(t, target)
-	err := n.publish(volume("h1"), pod(1))
+	rig.MountDead(t, target)
+	err := n.Publish(volume("h1"), rig.Pod(1))
 	if err == nil {
 		t.Fatal("publish says OK with a dead mount on the target")
 	}
@@ -39,7 +39,7 @@ func TestDeadMountOnTheTarget(t *testing.T) {
 	}
 	n.mustUnpublish("h1", 1)
 	n.mustPublish("h1", 1)
-	n.wantMounts(target, 1)
+	n.WantMounts(target, 1)
 	writeFile(t, filepath.Join(target, "f"), "x")
 }
 
@@ -47,52 +47,22 @@ func TestDeadMountOnTheTarget(t *testing.T) {
 func TestDeadMountOnTopOfTheVolume(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	mountDead(t, n.target("h1", 1))
-	n.wantMounts(n.target("h1", 1), 2)
+	rig.MountDead(t, n.Target("h1", 1))
+	n.WantMounts(n.Target("h1", 1), 2)
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 	n.mustPublish("h1", 2)
-}
-
-// mountDead leaves a FUSE mount on dir whose process was killed.
-func mountDead(t *testing.T, dir string) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	before := len(mountsAt(t, os.Getpid(), dir))
-	program, err := exec.LookPath("bindfs")
-	if err != nil {
-		t.Skip("a dead mount needs bindfs to be installed")
-	}
-	device, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("a dead mount needs FUSE: %v", err)
-	}
-	_ = device.Close()
-	fuse := exec.Command(program, "-f", t.TempDir(), dir)
-	var said output
-	fuse.Stderr = &said
-	if err := fuse.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "bindfs to mount", func() bool { return len(mountsAt(t, os.Getpid(), dir)) > before })
-	_ = fuse.Process.Kill()
-	_ = fuse.Wait()
-	if _, err := os.Stat(dir); !errors.Is(err, syscall.ENOTCONN) {
-		t.Fatalf("stat of the dead mount: %v, want %v; bindfs said %s", err, syscall.ENOTCONN, &said)
-	}
 }
 
 // C17 (c): a repeated publish must not unmount, not even for a moment.
 func TestReaderNoticesNoRepeatedPublish(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	file := filepath.Join(n.target("h1", 1), "f")
+	file := filepath.Join(n.Target("h1", 1), "f")
 	writeFile(t, file, "x")
 	var reads, failures atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -112,8 +82,8 @@ func TestReaderNoticesNoRepeatedPublish(t *testing.T) {
 	}()
 	for range 5 {
 		before := reads.Load()
-		wantCode(t, n.publish(volume("h1"), pod(1)), codes.OK)
-		await(t, "reads", func() bool { return reads.Load() > before })
+		rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(1)), codes.OK)
+		process.Await(t, "reads", func() bool { return reads.Load() > before })
 	}
 	close(stop)
 	<-stopped

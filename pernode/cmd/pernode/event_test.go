@@ -7,28 +7,30 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // blockTarget puts a file where the volume of handle should be mounted for the
 // i-th pod.
 func (n *node) blockTarget(handle string, i int) {
-	n.t.Helper()
-	target := n.target(handle, i)
+	n.T.Helper()
+	target := n.Target(handle, i)
 	if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
-	writeFile(n.t, target, "x")
+	writeFile(n.T, target, "x")
 }
 
 // C15: a mount that keeps failing is one Event, whatever happens to it.
 func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.blockTarget("h1", 1)
-	first := status.Convert(n.publish(volume("h1"), pod(1)))
+	first := status.Convert(n.Publish(volume("h1"), rig.Pod(1)))
 	for range 29 {
-		again := status.Convert(n.publish(volume("h1"), pod(1)))
+		again := status.Convert(n.Publish(volume("h1"), rig.Pod(1)))
 		if again.Code() == codes.OK || again.Code() != first.Code() || again.Message() != first.Message() {
 			t.Fatalf("answer %v, the first was %v", again, first)
 		}
@@ -37,22 +39,22 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 	if events[0].Message != first.Message() {
 		t.Errorf("the Event says %q, the call %q", events[0].Message, first.Message())
 	}
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 
-	n.api.DeleteEvent("default", events[0].Name)
+	n.API.DeleteEvent("default", events[0].Name)
 	for range 2 {
-		wantCode(t, n.publish(volume("h1"), pod(1)), first.Code())
+		rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(1)), first.Code())
 	}
 	events = n.awaitEvents("default", "pod-1 PerNodeMountFailed 2")
 
-	n.plugin.stop()
-	n.start()
-	wantCode(t, n.publish(volume("h1"), pod(1)), first.Code())
+	n.Plugin.Stop()
+	n.Start()
+	rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(1)), first.Code())
 	counted := n.awaitEvents("default", "pod-1 PerNodeMountFailed 3")
 	if counted[0].Name != events[0].Name {
 		t.Errorf("the plugin counts up Event %q after its restart, want %q", counted[0].Name, events[0].Name)
 	}
-	if left := names(t, filepath.Join(n.store, "holds")); left != nil {
+	if left := names(t, filepath.Join(n.Store, "holds")); left != nil {
 		t.Errorf("a failed publish left holds %q", left)
 	}
 	n.mustPublish("h1", 2)
@@ -62,17 +64,17 @@ func TestRepeatedFailureIsOneEvent(t *testing.T) {
 func TestEventsOfTwoPodsAndTwoReasons(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1", "h2")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
 	n.blockTarget("h2", 2)
-	other := pod(3)
+	other := rig.Pod(3)
 	other.Namespace = "other"
 	for range 3 {
-		wantCode(t, n.publish(volume("h1"), pod(2)), codes.FailedPrecondition)
-		if err := n.publish(volume("h2"), pod(2)); err == nil {
+		rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(2)), codes.FailedPrecondition)
+		if err := n.Publish(volume("h2"), rig.Pod(2)); err == nil {
 			t.Fatal("a publish onto a file says OK")
 		}
-		wantCode(t, n.publish(volume("h1"), other), codes.FailedPrecondition)
+		rig.WantCode(t, n.Publish(volume("h1"), other), codes.FailedPrecondition)
 	}
 	n.awaitEvents("default", "pod-2 PerNodeVolumeHeld 3", "pod-2 PerNodeMountFailed 3")
 	n.awaitEvents("other", "pod-3 PerNodeVolumeHeld 3")
@@ -82,13 +84,13 @@ func TestEventsOfTwoPodsAndTwoReasons(t *testing.T) {
 func TestPrivateKubeletDir(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.startUnregistered(privateNamespace(), "022")
-	n.register()
-	err := n.publish(volume("h1"), pod(1))
+	n.StartUnregistered(inPrivateNamespace(n.Command()))
+	n.Register()
+	err := n.Publish(volume("h1"), rig.Pod(1))
 	if err == nil {
 		t.Fatal("publish says OK, and the kubelet sees no mount")
 	}
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 	event := n.awaitEvents("default", "pod-1 PerNodeMountFailed 1")[0]
 	for _, text := range []string{err.Error(), event.Message} {
 		wantWords(t, text, "propagation")

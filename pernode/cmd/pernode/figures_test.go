@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // The figures are the store's.
@@ -21,14 +24,14 @@ func TestFigures(t *testing.T) {
 		"per_node_build_info":             1,
 		"csi_events_dropped_total":        0,
 	} {
-		if got := n.figure(name); got != want {
+		if got := n.Figure(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	if capacity, available := n.figure("per_node_store_capacity_bytes"), n.figure("per_node_store_available_bytes"); available <= 0 || capacity < available {
+	if capacity, available := n.Figure("per_node_store_capacity_bytes"), n.Figure("per_node_store_available_bytes"); available <= 0 || capacity < available {
 		t.Errorf("the store has %v of %v bytes", available, capacity)
 	}
-	if got := fmt.Sprint(n.scrape()["per_node_copy_bytes"].GetMetric()); strings.Contains(got, "h2") || !strings.Contains(got, "h1") {
+	if got := fmt.Sprint(n.Scrape()["per_node_copy_bytes"].GetMetric()); strings.Contains(got, "h2") || !strings.Contains(got, "h1") {
 		t.Errorf("per_node_copy_bytes is %s, want h1 and not h2, which was removed", got)
 	}
 }
@@ -37,13 +40,13 @@ func TestFigures(t *testing.T) {
 func busyNode(t *testing.T) *node {
 	t.Helper()
 	n := newNode(t, "h1", "h2")
-	n.start(sweepSoon...)
+	n.Start(sweepSoon...)
 	n.mustPublish("h1", 1)
-	wantCode(t, n.publish(volume("h1"), pod(2)), codes.FailedPrecondition)
+	rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(2)), codes.FailedPrecondition)
 	n.leaveCopy(volume("h2"))
-	n.api.DeleteVolume("h2")
+	n.API.DeleteVolume("h2")
 	n.awaitRemoval("h2")
-	await(t, "the copy to be measured", func() bool { return n.scrape()["per_node_copy_bytes"] != nil })
+	process.Await(t, "the copy to be measured", func() bool { return n.Scrape()["per_node_copy_bytes"] != nil })
 	n.awaitSweeps(1)
 	return n
 }

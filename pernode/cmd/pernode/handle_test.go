@@ -14,6 +14,8 @@ import (
 
 	"liken.sh/csicommon/csitest/apiserver"
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/pernode/internal/driver"
 )
 
@@ -21,19 +23,19 @@ import (
 func TestBadHandles(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
-	await(t, "the store to know its cluster", func() bool {
-		recorded, err := os.ReadFile(filepath.Join(n.store, "cluster"))
+	n.Start()
+	process.Await(t, "the store to know its cluster", func() bool {
+		recorded, err := os.ReadFile(filepath.Join(n.Store, "cluster"))
 		return err == nil && strings.TrimSpace(string(recorded)) == "cluster-1"
 	})
-	before := tree(t, filepath.Dir(n.store))
+	before := tree(t, filepath.Dir(n.Store))
 	bad := []string{"", ".", "..", "../x", "a/../b", "/etc", "a/b", "%2e%2e", "a%00", "a\x00", "A", "a_b", "-a", "a-", ".a", "a.",
 		"a..b", "a ", " a", "a\n", "a\tb", `a\b`, "\u00e9", "\uff41", strings.Repeat("a", 254)}
 	var want []string
 	for i, handle := range bad {
-		err := n.publish(kubelet.Volume{PV: "pv-x", Handle: handle, AccessMode: corev1.ReadWriteOnce}, pod(i))
-		wantCode(t, err, codes.InvalidArgument)
-		n.wantMounts(n.target("pv-x", i), 0)
+		err := n.Publish(kubelet.Volume{PV: "pv-x", Handle: handle, AccessMode: corev1.ReadWriteOnce}, rig.Pod(i))
+		rig.WantCode(t, err, codes.InvalidArgument)
+		n.WantMounts(n.Target("pv-x", i), 0)
 		want = append(want, fmt.Sprintf("pod-%d PerNodeVolumeRefused 1", i))
 	}
 	for i, event := range n.awaitEvents("default", want...) {
@@ -44,12 +46,12 @@ func TestBadHandles(t *testing.T) {
 			t.Errorf("a raw control byte is in %q", event.Message)
 		}
 	}
-	for line := range strings.Lines(n.plugin.log.String()) {
+	for line := range strings.Lines(n.Plugin.Log.String()) {
 		if !strings.HasPrefix(line, "time=") || strings.ContainsAny(strings.TrimSuffix(line, "\n"), "\n\t\x00") {
 			t.Errorf("a handle broke this line of the log: %q", line)
 		}
 	}
-	if after := tree(t, filepath.Dir(n.store)); !slices.Equal(after, before) {
+	if after := tree(t, filepath.Dir(n.Store)); !slices.Equal(after, before) {
 		t.Errorf("bad handles left something: %q, want %q", after, before)
 	}
 }
@@ -60,13 +62,13 @@ func TestGoodHandles(t *testing.T) {
 	good := []string{"a", "0", "a.b", "a-b.c-d", strings.Repeat("a", 253), "a" + strings.Repeat(".a", 126)}
 	n := newNode(t)
 	for i, handle := range good {
-		n.api.PutVolume(apiserver.Volume(fmt.Sprintf("pv-%d", i), driver.Name, handle))
+		n.API.PutVolume(apiserver.Volume(fmt.Sprintf("pv-%d", i), driver.Name, handle))
 	}
-	n.start()
+	n.Start()
 	for i, handle := range good {
 		v := kubelet.Volume{PV: fmt.Sprintf("pv-%d", i), Handle: handle, AccessMode: corev1.ReadWriteOncePod}
-		wantCode(t, n.publish(v, pod(i)), codes.OK)
-		n.wantMounts(n.target(v.PV, i), 1)
+		rig.WantCode(t, n.Publish(v, rig.Pod(i)), codes.OK)
+		n.WantMounts(n.Target(v.PV, i), 1)
 	}
 	slices.Sort(good)
 	n.wantCopies(good...)
@@ -76,7 +78,7 @@ func TestGoodHandles(t *testing.T) {
 func TestLinkInPlaceOfACopy(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "evil", "file")
-	n.start()
+	n.Start()
 	etc := t.TempDir()
 	if err := os.Chmod(etc, 0o755); err != nil {
 		t.Fatal(err)
@@ -86,8 +88,8 @@ func TestLinkInPlaceOfACopy(t *testing.T) {
 	}
 	writeFile(t, n.copyDir("file"), "")
 	for i, handle := range []string{"evil", "file"} {
-		wantCode(t, n.publish(volume(handle), pod(i)), codes.FailedPrecondition)
-		n.wantMounts(n.target(handle, i), 0)
+		rig.WantCode(t, n.Publish(volume(handle), rig.Pod(i)), codes.FailedPrecondition)
+		n.WantMounts(n.Target(handle, i), 0)
 	}
 	wantMode(t, etc, os.ModeDir|0o755)
 	n.awaitEvents("default", "pod-0 PerNodeMountFailed 1", "pod-1 PerNodeMountFailed 1")

@@ -10,25 +10,27 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"liken.sh/csicommon/csitest/process"
 )
 
 func TestReadyWhenRegistered(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.startUnregistered(ownNamespace(), "022")
-	n.plugin.awaitLog("offering registration to the kubelet")
+	n.StartUnregistered(n.Command())
+	n.Plugin.AwaitLog("offering registration to the kubelet")
 	n.wantAnswer("/readyz", http.StatusServiceUnavailable, "the kubelet has not registered the plugin yet")
 	n.wantAnswer("/healthz", http.StatusOK, "ok")
-	n.register()
+	n.Register()
 	n.wantAnswer("/readyz", http.StatusOK, "ok")
 
 	// A tool that tidies the kubelet's directories took the socket away.
-	if err := os.Remove(n.registrationSocket()); err != nil {
+	if err := os.Remove(n.RegistrationSocket()); err != nil {
 		t.Fatal(err)
 	}
 	const offering = "offering registration to the kubelet"
-	await(t, "the registration socket to be made again", func() bool { return strings.Count(n.plugin.log.String(), offering) == 2 })
-	n.register()
+	process.Await(t, "the registration socket to be made again", func() bool { return strings.Count(n.Plugin.Log.String(), offering) == 2 })
+	n.Register()
 	n.wantAnswer("/readyz", http.StatusOK, "ok")
 	n.mustPublish("h1", 1)
 }
@@ -37,8 +39,8 @@ func TestReadyWhenRegistered(t *testing.T) {
 func TestStandaloneIsReady(t *testing.T) {
 	t.Parallel()
 	n := newStandaloneNode(t)
-	n.startUnregistered(ownNamespace(), "022")
-	n.plugin.awaitLog("offering registration to the kubelet")
+	n.StartUnregistered(n.Command())
+	n.Plugin.AwaitLog("offering registration to the kubelet")
 	n.wantAnswer("/readyz", http.StatusOK, "ok")
 	n.refuse("no")
 	n.wantAnswer("/readyz", http.StatusServiceUnavailable, "refused the plugin: no")
@@ -47,12 +49,12 @@ func TestStandaloneIsReady(t *testing.T) {
 func TestRefusedRegistration(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.startUnregistered(ownNamespace(), "022")
-	n.plugin.awaitLog("offering registration to the kubelet")
+	n.StartUnregistered(n.Command())
+	n.Plugin.AwaitLog("offering registration to the kubelet")
 	n.refuse("driver name taken")
 	n.wantAnswer("/readyz", http.StatusServiceUnavailable, "the kubelet refused the plugin: driver name taken")
-	n.plugin.awaitLog("driver name taken")
-	n.register()
+	n.Plugin.AwaitLog("driver name taken")
+	n.Register()
 	n.wantAnswer("/readyz", http.StatusOK, "ok")
 }
 
@@ -60,39 +62,39 @@ func TestRefusedRegistration(t *testing.T) {
 func TestStoreTakenAway(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
-	if err := os.Rename(n.store, n.store+".away"); err != nil {
+	n.Start()
+	if err := os.Rename(n.Store, n.Store+".away"); err != nil {
 		t.Fatal(err)
 	}
 	n.wantAnswer("/healthz", http.StatusServiceUnavailable, "store cannot be used")
 	n.wantAnswer("/readyz", http.StatusServiceUnavailable, "store cannot be used")
-	if err := os.Rename(n.store+".away", n.store); err != nil {
+	if err := os.Rename(n.Store+".away", n.Store); err != nil {
 		t.Fatal(err)
 	}
 	n.wantAnswer("/healthz", http.StatusOK, "ok")
 }
 
 func (n *node) wantAnswer(path string, wantCode int, words string) {
-	n.t.Helper()
-	code, body := n.get(path)
+	n.T.Helper()
+	code, body := n.Get(path)
 	if code != wantCode {
-		n.t.Errorf("%s answers %d %q, want %d", path, code, body, wantCode)
+		n.T.Errorf("%s answers %d %q, want %d", path, code, body, wantCode)
 	}
-	wantWords(n.t, body, words)
+	wantWords(n.T, body, words)
 }
 
 // refuse is what a kubelet says that does not want the plugin.
 func (n *node) refuse(why string) {
-	n.t.Helper()
-	conn, err := grpc.NewClient("unix://"+n.registrationSocket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	n.T.Helper()
+	conn, err := grpc.NewClient("unix://"+n.RegistrationSocket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
 	client := registration.NewRegistrationClient(conn)
 	if _, err := client.NotifyRegistrationStatus(ctx, &registration.RegistrationStatus{Error: why}); err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 }

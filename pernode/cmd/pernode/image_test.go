@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // The image holds the binary and nothing else, on a read-only root: no shell, no
@@ -18,28 +19,28 @@ import (
 func TestNothingButTheBinary(t *testing.T) {
 	t.Parallel()
 	n := newStandaloneNode(t)
-	if err := os.Mkdir(n.store, 0o700); err != nil {
+	if err := os.Mkdir(n.Store, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	binary := buildStatic(t)
-	root := readOnlyRoot(t, binary, n.store, n.kubeletDir, "/proc")
+	root := readOnlyRoot(t, binary, n.Store, n.KubeletDir, "/proc")
 
-	cmd := exec.Command("/pernode", n.flags()...)
+	cmd := exec.Command("/pernode", n.Arguments()...)
 	cmd.Dir = "/"
 	cmd.Env = []string{}
-	cmd.SysProcAttr = ownNamespace()
+	cmd.SysProcAttr = rig.OwnNamespace()
 	cmd.SysProcAttr.Chroot = root
-	n.plugin = startProcess(t, cmd)
-	n.register()
+	n.StartUnregistered(cmd)
+	n.Register()
 	for range 2 {
 		n.mustPublish("h1", 1)
 	}
-	target := n.target("h1", 1)
-	if mounts := mountsAt(t, os.Getpid(), target); len(mounts) != 1 {
+	target := n.Target("h1", 1)
+	if mounts := rig.MountsAt(t, os.Getpid(), target); len(mounts) != 1 {
 		t.Errorf("mounts at the target: %+v, want one", mounts)
 	}
 	writeFile(t, filepath.Join(target, "f"), "x")
-	wantCode(t, n.publish(volume("h1"), pod(2)), codes.FailedPrecondition)
+	rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(2)), codes.FailedPrecondition)
 	n.wantAnswer("/readyz", 200, "ok")
 	n.wantAnswer("/metrics", 200, "per_node_copies 1")
 	n.mustUnpublish("h1", 1)

@@ -12,29 +12,32 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // C01. Not parallel: it counts every mount of the namespace.
 func TestPublishAgain(t *testing.T) {
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	lines := mountLines(t)
-	target := n.target("h1", 1)
+	target := n.Target("h1", 1)
 	for range 5 {
 		n.mustPublish("h1", 1)
-		n.wantMounts(target, 1)
+		n.WantMounts(target, 1)
 	}
-	n.plugin.kill()
-	n.start()
+	n.Plugin.Kill()
+	n.Start()
 	for range 3 {
 		n.mustPublish("h1", 1)
-		n.wantMounts(target, 1)
+		n.WantMounts(target, 1)
 	}
 	if got := mountLines(t); got != lines+1 {
 		t.Errorf("%d mounts after 8 publishes, want one more than the %d before", got, lines)
 	}
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(target, 0)
+	n.WantMounts(target, 0)
 	if got := mountLines(t); got != lines {
 		t.Errorf("%d mounts after the unpublish, want the %d of the start", got, lines)
 	}
@@ -53,13 +56,13 @@ func mountLines(t *testing.T) int {
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	target := n.target("h1", 1)
+	target := n.Target("h1", 1)
 	writeFile(t, filepath.Join(target, "old"), "x")
 	n.mustUnpublish("h1", 1)
 
-	wantCode(t, n.publish(readOnly(volume("h1")), pod(1)), codes.OK)
+	rig.WantCode(t, n.Publish(readOnly(volume("h1")), rig.Pod(1)), codes.OK)
 	for what, err := range map[string]error{
 		"touch":    os.WriteFile(filepath.Join(target, "x"), nil, 0o600),
 		"chmod":    os.Chmod(filepath.Join(target, "old"), 0o600),
@@ -72,7 +75,7 @@ func TestReadOnly(t *testing.T) {
 		}
 	}
 	writeFile(t, filepath.Join(n.copyDir("h1"), "y"), "only the mount is read-only, not the store")
-	mounts := mountsAt(t, os.Getpid(), target)
+	mounts := rig.MountsAt(t, os.Getpid(), target)
 	if len(mounts) != 1 || !strings.HasPrefix(mounts[0].Options, "ro,") || !strings.HasPrefix(mounts[0].VFSOptions, "rw") {
 		t.Errorf("mounts at the target: %+v, want one that is ro of a file system that is rw", mounts)
 	}
@@ -80,7 +83,7 @@ func TestReadOnly(t *testing.T) {
 	n.mustPublish("h1", 1)
 	writeFile(t, filepath.Join(target, "x"), "")
 	for _, option := range []string{"nosuid", "nodev"} {
-		if got := mountsAt(t, os.Getpid(), target)[0].Options; !strings.Contains(got, option) {
+		if got := rig.MountsAt(t, os.Getpid(), target)[0].Options; !strings.Contains(got, option) {
 			t.Errorf("mount options %q lack %s", got, option)
 		}
 	}
@@ -90,25 +93,25 @@ func TestReadOnly(t *testing.T) {
 func TestSpellingsOfATarget(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	link := filepath.Join(t.TempDir(), "kl")
-	if err := os.Symlink(n.kubeletDir, link); err != nil {
+	if err := os.Symlink(n.KubeletDir, link); err != nil {
 		t.Fatal(err)
 	}
-	real := n.target("h1", 1)
-	linked := strings.Replace(real, n.kubeletDir, link, 1)
+	real := n.Target("h1", 1)
+	linked := strings.Replace(real, n.KubeletDir, link, 1)
 	if err := os.MkdirAll(filepath.Dir(real), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	for _, target := range []string{linked, real, strings.Replace(real, "/volumes/", "//volumes/./", 1), real + "/"} {
-		wantCode(t, n.publishAt("h1", target), codes.OK)
-		n.wantMounts(real, 1)
+		rig.WantCode(t, n.publishAt("h1", target), codes.OK)
+		n.WantMounts(real, 1)
 	}
-	err := n.publish(volume("h1"), pod(2))
-	wantCode(t, err, codes.FailedPrecondition)
+	err := n.Publish(volume("h1"), rig.Pod(2))
+	rig.WantCode(t, err, codes.FailedPrecondition)
 	wantWords(t, err.Error(), "pod default/pod-1") // the hold is found by its one spelling
-	wantCode(t, n.unpublishAt("h1", linked), codes.OK)
-	n.wantMounts(real, 0)
+	rig.WantCode(t, n.unpublishAt("h1", linked), codes.OK)
+	n.WantMounts(real, 0)
 	if exists(real) {
 		t.Error("the target is still there after the unpublish")
 	}
@@ -118,9 +121,9 @@ func TestSpellingsOfATarget(t *testing.T) {
 func TestLongTarget(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	deep := filepath.Join(n.kubeletDir, strings.Repeat("r", 200))
-	target := filepath.Join(deep, "pods", pod(1).UID, "volumes", "kubernetes.io~csi", strings.Repeat("p", 253), "mount")
+	n.Start()
+	deep := filepath.Join(n.KubeletDir, strings.Repeat("r", 200))
+	target := filepath.Join(deep, "pods", rig.Pod(1).UID, "volumes", "kubernetes.io~csi", strings.Repeat("p", 253), "mount")
 	if len(target) < 550 {
 		t.Fatalf("the target has only %d bytes", len(target))
 	}
@@ -128,50 +131,50 @@ func TestLongTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		wantCode(t, n.publishAt("h1", target), codes.OK)
-		n.wantMounts(target, 1)
+		rig.WantCode(t, n.publishAt("h1", target), codes.OK)
+		n.WantMounts(target, 1)
 	}
-	wantCode(t, n.unpublishAt("h1", target), codes.OK)
-	n.wantMounts(target, 0)
+	rig.WantCode(t, n.unpublishAt("h1", target), codes.OK)
+	n.WantMounts(target, 0)
 }
 
 // C12: mountinfo shows these as \040 and \134.
 func TestKubeletDirWithSpaceAndBackslash(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.kubeletDir = filepath.Join(n.kubeletDir, `k l\m`)
-	if err := os.Mkdir(n.kubeletDir, 0o750); err != nil {
+	n.KubeletDir = filepath.Join(n.KubeletDir, `k l\m`)
+	if err := os.Mkdir(n.KubeletDir, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	n.start()
+	n.Start()
 	for range 2 {
 		n.mustPublish("h1", 1)
-		n.wantMounts(n.target("h1", 1), 1)
+		n.WantMounts(n.Target("h1", 1), 1)
 	}
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 }
 
 // C14.
 func TestModeOfACopy(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.startUnregistered(ownNamespace(), "077")
-	n.register()
+	n.StartUnregistered(withUmask("077", n.Command()))
+	n.Register()
 	n.mustPublish("h1", 1)
 	wantMode(t, n.copyDir("h1"), os.ModeDir|0o777)
-	wantMode(t, n.target("h1", 1), os.ModeDir|0o777)
-	writeFile(t, filepath.Join(n.target("h1", 1), "f"), "kept")
-	if err := os.Chmod(n.target("h1", 1), os.ModeSetgid|0o770); err != nil {
+	wantMode(t, n.Target("h1", 1), os.ModeDir|0o777)
+	writeFile(t, filepath.Join(n.Target("h1", 1), "f"), "kept")
+	if err := os.Chmod(n.Target("h1", 1), os.ModeSetgid|0o770); err != nil {
 		t.Fatal(err)
 	}
 	n.mustUnpublish("h1", 1)
 	n.mustPublish("h1", 1)
-	wantMode(t, n.target("h1", 1), os.ModeDir|os.ModeSetgid|0o770)
-	if data, err := os.ReadFile(filepath.Join(n.target("h1", 1), "f")); string(data) != "kept" {
+	wantMode(t, n.Target("h1", 1), os.ModeDir|os.ModeSetgid|0o770)
+	if data, err := os.ReadFile(filepath.Join(n.Target("h1", 1), "f")); string(data) != "kept" {
 		t.Errorf("the copy's file holds %q: %v", data, err)
 	}
-	wantMode(t, n.store, os.ModeDir|0o700)
+	wantMode(t, n.Store, os.ModeDir|0o700)
 }
 
 func wantMode(t *testing.T, path string, want os.FileMode) {
@@ -188,25 +191,25 @@ func wantMode(t *testing.T, path string, want os.FileMode) {
 // publishAt publishes for pod 1 at a target of another spelling or place than
 // the stand-in kubelet would choose.
 func (n *node) publishAt(handle, target string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	_, err := n.kubelet.Node().NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
+	_, err := n.Kubelet.Node().NodePublishVolume(ctx, &csi.NodePublishVolumeRequest{
 		VolumeId: handle, TargetPath: target,
 		VolumeCapability: &csi.VolumeCapability{
 			AccessMode: &csi.VolumeCapability_AccessMode{Mode: csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER},
 			AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
 		},
 		VolumeContext: map[string]string{
-			"csi.storage.k8s.io/pod.name": pod(1).Name, "csi.storage.k8s.io/pod.namespace": pod(1).Namespace,
-			"csi.storage.k8s.io/pod.uid": pod(1).UID,
+			"csi.storage.k8s.io/pod.name": rig.Pod(1).Name, "csi.storage.k8s.io/pod.namespace": rig.Pod(1).Namespace,
+			"csi.storage.k8s.io/pod.uid": rig.Pod(1).UID,
 		},
 	})
 	return err
 }
 
 func (n *node) unpublishAt(handle, target string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
-	_, err := n.kubelet.Node().NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: target})
+	_, err := n.Kubelet.Node().NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: target})
 	return err
 }

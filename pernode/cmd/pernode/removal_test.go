@@ -14,6 +14,8 @@ import (
 
 	"liken.sh/csicommon/csitest/apiserver"
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/pernode/internal/driver"
 )
 
@@ -22,16 +24,16 @@ var sweepSoon = []string{"--sweep-every", "50ms"}
 
 // leaveCopy publishes the volume, writes into it and unpublishes it.
 func (n *node) leaveCopy(v kubelet.Volume) {
-	n.t.Helper()
-	wantCode(n.t, n.publish(v, pod(1)), codes.OK)
-	writeFile(n.t, filepath.Join(n.target(v.PV, 1), "f"), "x")
-	wantCode(n.t, n.unpublish(v, pod(1)), codes.OK)
+	n.T.Helper()
+	rig.WantCode(n.T, n.Publish(v, rig.Pod(1)), codes.OK)
+	writeFile(n.T, filepath.Join(n.Target(v.PV, 1), "f"), "x")
+	rig.WantCode(n.T, n.Unpublish(v, rig.Pod(1)), codes.OK)
 }
 
 func (n *node) wantKept(handle string) {
-	n.t.Helper()
+	n.T.Helper()
 	if !exists(filepath.Join(n.copyDir(handle), "f")) {
-		n.t.Fatalf("the copy of %s was removed", handle)
+		n.T.Fatalf("the copy of %s was removed", handle)
 	}
 }
 
@@ -39,16 +41,16 @@ func (n *node) wantKept(handle string) {
 // PersistentVolume of its copies, which it does once it has read it. (A sweep
 // while a copy is being made lets go of a watch, and takes it up again.)
 func (n *node) restartWatching() {
-	n.t.Helper()
-	n.plugin.stop()
-	n.api.ForgetRequests()
-	n.start(sweepSoon...)
-	await(n.t, "a watch", func() bool { return n.api.Count("watch", "persistentvolumes") > 0 })
+	n.T.Helper()
+	n.Plugin.Stop()
+	n.API.ForgetRequests()
+	n.Start(sweepSoon...)
+	process.Await(n.T, "a watch", func() bool { return n.API.Count("watch", "persistentvolumes") > 0 })
 }
 
 // hasConfirmed is true when the plugin has asked for all PersistentVolumes.
 func (n *node) hasConfirmed() bool {
-	return slices.ContainsFunc(n.api.Requests(), func(r apiserver.Request) bool {
+	return slices.ContainsFunc(n.API.Requests(), func(r apiserver.Request) bool {
 		return r.Verb == "list" && r.Resource == "persistentvolumes" && !strings.Contains(r.Query, "fieldSelector")
 	})
 }
@@ -57,16 +59,16 @@ func (n *node) hasConfirmed() bool {
 func TestVolumeBeingDeletedExists(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start(sweepSoon...)
+	n.Start(sweepSoon...)
 	n.leaveCopy(volume("h1"))
-	n.api.MarkDeleting("h1")
+	n.API.MarkDeleting("h1")
 	n.awaitSweeps(3)
 	n.wantKept("h1")
-	n.plugin.stop()
-	n.start(sweepSoon...)
+	n.Plugin.Stop()
+	n.Start(sweepSoon...)
 	n.awaitSweeps(3)
 	n.wantKept("h1")
-	n.api.DeleteVolume("h1")
+	n.API.DeleteVolume("h1")
 	n.awaitRemoval("h1")
 }
 
@@ -74,28 +76,28 @@ func TestVolumeBeingDeletedExists(t *testing.T) {
 func TestHeldCopyGoesWithItsPod(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start(sweepSoon...)
+	n.Start(sweepSoon...)
 	n.mustPublish("h1", 1)
-	writeFile(t, filepath.Join(n.target("h1", 1), "f"), "x")
-	n.api.DeleteVolume("h1")
+	writeFile(t, filepath.Join(n.Target("h1", 1), "f"), "x")
+	n.API.DeleteVolume("h1")
 	n.awaitSweeps(3)
 	n.wantKept("h1")
-	n.wantMounts(n.target("h1", 1), 1)
+	n.WantMounts(n.Target("h1", 1), 1)
 	n.mustUnpublish("h1", 1)
 	n.awaitRemoval("h1")
-	await(t, "the trash to be emptied", func() bool { return names(t, filepath.Join(n.store, "trash")) == nil })
-	n.plugin.awaitLog(`msg="deleted from the trash" volume=h1 bytes=`)
-	await(t, "the removal to be counted", func() bool { return n.figure("per_node_copies_removed_total") == 1 })
+	process.Await(t, "the trash to be emptied", func() bool { return names(t, filepath.Join(n.Store, "trash")) == nil })
+	n.Plugin.AwaitLog(`msg="deleted from the trash" volume=h1 bytes=`)
+	process.Await(t, "the removal to be counted", func() bool { return n.Figure("per_node_copies_removed_total") == 1 })
 }
 
 // The deletion itself is heard, long before the next sweep on time.
 func TestDeletionIsHeard(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1", "h2")
-	n.start()
+	n.Start()
 	n.leaveCopy(volume("h1"))
 	n.leaveCopy(volume("h2"))
-	n.api.DeleteVolume("h1")
+	n.API.DeleteVolume("h1")
 	n.awaitRemoval("h1")
 	n.wantKept("h2")
 }
@@ -103,12 +105,12 @@ func TestDeletionIsHeard(t *testing.T) {
 func TestDeletionWhileThePluginWasDown(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1", "h2")
-	n.start()
+	n.Start()
 	n.leaveCopy(volume("h1"))
 	n.leaveCopy(volume("h2"))
-	n.plugin.stop()
-	n.api.DeleteVolume("h1")
-	n.start()
+	n.Plugin.Stop()
+	n.API.DeleteVolume("h1")
+	n.Start()
 	n.awaitRemoval("h1")
 	n.wantKept("h2")
 }
@@ -116,34 +118,34 @@ func TestDeletionWhileThePluginWasDown(t *testing.T) {
 func TestTwoVolumesOfOneHandle(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.api.PutVolume(apiserver.Volume("p1", driver.Name, "h1"))
-	n.api.PutVolume(apiserver.Volume("p2", driver.Name, "h1"))
-	n.start(sweepSoon...)
+	n.API.PutVolume(apiserver.Volume("p1", driver.Name, "h1"))
+	n.API.PutVolume(apiserver.Volume("p2", driver.Name, "h1"))
+	n.Start(sweepSoon...)
 	n.leaveCopy(kubelet.Volume{PV: "p1", Handle: "h1", AccessMode: corev1.ReadWriteOnce})
-	n.api.DeleteVolume("p1")
+	n.API.DeleteVolume("p1")
 	n.awaitSweeps(3)
 	n.wantKept("h1")
 	// A new process knows neither name, and has to ask for all volumes.
-	n.plugin.stop()
-	n.api.ForgetRequests()
-	n.start(sweepSoon...)
-	await(t, "a confirming read", n.hasConfirmed)
+	n.Plugin.Stop()
+	n.API.ForgetRequests()
+	n.Start(sweepSoon...)
+	process.Await(t, "a confirming read", n.hasConfirmed)
 	n.awaitSweeps(2)
 	n.wantKept("h1")
-	n.api.DeleteVolume("p2")
+	n.API.DeleteVolume("p2")
 	n.awaitRemoval("h1")
 }
 
 func TestOtherDriversVolumeDoesNotCount(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.api.PutVolume(apiserver.Volume("p1", driver.Name, "h1"))
-	n.api.PutVolume(apiserver.Volume("h1", "other.example.invalid", "h1"))
-	n.start(sweepSoon...)
+	n.API.PutVolume(apiserver.Volume("p1", driver.Name, "h1"))
+	n.API.PutVolume(apiserver.Volume("h1", "other.example.invalid", "h1"))
+	n.Start(sweepSoon...)
 	n.leaveCopy(kubelet.Volume{PV: "p1", Handle: "h1", AccessMode: corev1.ReadWriteOnce})
 	n.awaitSweeps(3)
 	n.wantKept("h1")
-	n.api.DeleteVolume("p1")
+	n.API.DeleteVolume("p1")
 	n.awaitRemoval("h1")
 }
 
@@ -151,28 +153,28 @@ func TestOtherDriversVolumeDoesNotCount(t *testing.T) {
 // under one the plugin only hears from the kubelet, is not removed.
 func TestMadeAgain(t *testing.T) {
 	for name, again := range map[string]func(n *node){
-		"under its name": func(n *node) { n.api.PutVolume(apiserver.Volume("h1", driver.Name, "h1")) },
+		"under its name": func(n *node) { n.API.PutVolume(apiserver.Volume("h1", driver.Name, "h1")) },
 		"published meanwhile": func(n *node) {
-			n.api.PutVolume(apiserver.Volume("p2", driver.Name, "h1"))
-			wantCode(n.t, n.publish(kubelet.Volume{PV: "p2", Handle: "h1", AccessMode: corev1.ReadWriteOnce}, pod(2)), codes.OK)
+			n.API.PutVolume(apiserver.Volume("p2", driver.Name, "h1"))
+			rig.WantCode(n.T, n.Publish(kubelet.Volume{PV: "p2", Handle: "h1", AccessMode: corev1.ReadWriteOnce}, rig.Pod(2)), codes.OK)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNode(t, "h1")
-			n.start(sweepSoon...)
+			n.Start(sweepSoon...)
 			n.leaveCopy(volume("h1"))
 			n.restartWatching()
 			asked, release := make(chan struct{}), make(chan struct{})
-			n.api.Inject(apiserver.Fault{Verb: "list", Resource: "persistentvolumes", Times: 1, Do: answerLate(asked, release)})
-			n.api.DeleteVolume("h1")
+			n.API.Inject(apiserver.Fault{Verb: "list", Resource: "persistentvolumes", Times: 1, Do: answerLate(asked, release)})
+			n.API.DeleteVolume("h1")
 			<-asked
 			again(n)
 			close(release)
 			n.awaitSweeps(2)
 			n.wantKept("h1")
-			if exists(n.target("p2", 2)) {
-				wantCode(t, n.unpublish(kubelet.Volume{PV: "p2", Handle: "h1"}, pod(2)), codes.OK)
+			if exists(n.Target("p2", 2)) {
+				rig.WantCode(t, n.Unpublish(kubelet.Volume{PV: "p2", Handle: "h1"}, rig.Pod(2)), codes.OK)
 				n.awaitSweeps(2)
 				n.wantKept("h1")
 			}
@@ -197,13 +199,13 @@ func answerLate(asked chan<- struct{}, release <-chan struct{}) apiserver.Action
 func TestVolumeMadeAgainIsEmpty(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.leaveCopy(volume("h1"))
-	n.api.DeleteVolume("h1")
+	n.API.DeleteVolume("h1")
 	n.awaitRemoval("h1")
-	n.api.PutVolume(apiserver.Volume("h1", driver.Name, "h1"))
+	n.API.PutVolume(apiserver.Volume("h1", driver.Name, "h1"))
 	n.mustPublish("h1", 2)
-	if left := names(t, n.target("h1", 2)); left != nil {
+	if left := names(t, n.Target("h1", 2)); left != nil {
 		t.Errorf("the new copy holds %q", left)
 	}
 	wantMode(t, n.copyDir("h1"), os.ModeDir|0o777)

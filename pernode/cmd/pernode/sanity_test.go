@@ -10,6 +10,6 @@ import (
 // its own.
 func TestConformance(t *testing.T) {
 	n := newStandaloneNode(t)
-	n.start()
-	conformance.Run(t, conformance.Config{Socket: n.socket(), Targets: n.kubeletDir})
+	n.Start()
+	conformance.Run(t, conformance.Config{Socket: n.Socket(), Targets: n.KubeletDir})
 }

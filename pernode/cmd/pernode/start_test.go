@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // A start that cannot work says in one line what is wrong, and ends with a code
@@ -55,16 +56,7 @@ func TestBadStart(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			n := newStandaloneNode(t)
-			cmd := pluginCommand(n.flags(row.flags(t, n)...)...)
-			p := startProcess(t, cmd)
-			if code := p.wait(); code != 2 {
-				t.Errorf("exit code %d, want 2", code)
-			}
-			said := p.log.String()
-			if strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "pernode: ") || !strings.HasSuffix(said, "\n") {
-				t.Errorf("it says %q, want one line that starts with \"pernode: \"", said)
-			}
-			wantWords(t, said, row.want...)
+			process.Start(t, n.Command(row.flags(t, n)...)).Refused("pernode", row.want...)
 		})
 	}
 }
@@ -74,7 +66,7 @@ func flags(more ...string) func(*testing.T, *node) []string {
 }
 
 func longKubeletDir(t *testing.T, n *node) []string {
-	dir := filepath.Join(n.kubeletDir, strings.Repeat("k", 60))
+	dir := filepath.Join(n.KubeletDir, strings.Repeat("k", 60))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +74,7 @@ func longKubeletDir(t *testing.T, n *node) []string {
 }
 
 func endpointInUse(t *testing.T, n *node) []string {
-	socket := filepath.Join(n.kubeletDir, "csi.sock")
+	socket := filepath.Join(n.KubeletDir, "csi.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +84,7 @@ func endpointInUse(t *testing.T, n *node) []string {
 }
 
 func endpointIsFile(t *testing.T, n *node) []string {
-	file := filepath.Join(n.kubeletDir, "csi.sock")
+	file := filepath.Join(n.KubeletDir, "csi.sock")
 	writeFile(t, file, "x")
 	return []string{"--endpoint", "unix://" + file}
 }
@@ -107,7 +99,7 @@ func takenPort(t *testing.T, _ *node) []string {
 }
 
 func storeIsFile(t *testing.T, n *node) []string {
-	writeFile(t, n.store, "x")
+	writeFile(t, n.Store, "x")
 	return nil
 }
 
@@ -117,17 +109,17 @@ func foreignStore(t *testing.T, n *node) []string {
 
 func storeInUse(t *testing.T, n *node) []string {
 	other := newStandaloneNode(t)
-	other.store = n.store
-	other.start()
+	other.Store = n.Store
+	other.Start()
 	return nil
 }
 
 func storeWith(file, text string) func(*testing.T, *node) []string {
 	return func(t *testing.T, n *node) []string {
-		if err := os.Mkdir(n.store, 0o700); err != nil {
+		if err := os.Mkdir(n.Store, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, filepath.Join(n.store, file), text)
+		writeFile(t, filepath.Join(n.Store, file), text)
 		return nil
 	}
 }
@@ -137,14 +129,14 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	n := newStandaloneNode(t)
 	foreignStore(t, n)
-	if err := os.Chmod(n.store, 0o755); err != nil {
+	if err := os.Chmod(n.Store, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if code := startProcess(t, pluginCommand(n.flags()...)).wait(); code != 2 {
+	if code := process.Start(t, n.Command()).Wait(); code != 2 {
 		t.Errorf("exit code %d, want 2", code)
 	}
-	wantMode(t, n.store, os.ModeDir|0o755)
-	if got := names(t, n.store); len(got) != 1 {
+	wantMode(t, n.Store, os.ModeDir|0o755)
+	if got := names(t, n.Store); len(got) != 1 {
 		t.Errorf("the directory holds %q", got)
 	}
 }
@@ -152,25 +144,25 @@ func TestForeignDirectoryIsLeftAlone(t *testing.T) {
 func TestStoreOnADiskOfItsOwn(t *testing.T) {
 	t.Parallel()
 	n := newStandaloneNode(t)
-	if err := os.Mkdir(n.store, 0o700); err != nil {
+	if err := os.Mkdir(n.Store, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("none", n.store, "tmpfs", 0, ""); err != nil {
+	if err := unix.Mount("none", n.Store, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { mountns.UnmountBelow(t, n.store) })
-	n.start("--require-mount")
+	t.Cleanup(func() { mountns.UnmountBelow(t, n.Store) })
+	n.Start("--require-mount")
 	n.mustPublish("h1", 1)
-	n.wantMounts(n.target("h1", 1), 1)
+	n.WantMounts(n.Target("h1", 1), 1)
 }
 
 func TestHelpAndVersion(t *testing.T) {
 	mountns.Require(t)
 	for flag, want := range map[string]string{"--help": "--node-id NAME", "-h": "-sweep-every", "--version": "pernode "} {
-		p := startProcess(t, pluginCommand(flag))
-		if code := p.wait(); code != 0 {
+		p := process.Start(t, pluginCommand(flag))
+		if code := p.Wait(); code != 0 {
 			t.Errorf("%s: exit code %d, want 0", flag, code)
 		}
-		wantWords(t, p.log.String(), want)
+		wantWords(t, p.Log.String(), want)
 	}
 }

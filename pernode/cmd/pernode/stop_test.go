@@ -12,19 +12,22 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 func TestStopRemovesTheSockets(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
-	for _, socket := range []string{n.socket(), n.registrationSocket()} {
+	n.Start()
+	for _, socket := range []string{n.Socket(), n.RegistrationSocket()} {
 		if !exists(socket) {
 			t.Errorf("%s is not there while the plugin runs", socket)
 		}
 	}
-	n.plugin.stop()
-	for _, socket := range []string{n.socket(), n.registrationSocket()} {
+	n.Plugin.Stop()
+	for _, socket := range []string{n.Socket(), n.RegistrationSocket()} {
 		if exists(socket) {
 			t.Errorf("%s is still there", socket)
 		}
@@ -36,41 +39,41 @@ func TestStopRemovesTheSockets(t *testing.T) {
 func TestStopFinishesRunningCalls(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	reached, release := holdUp(t, filepath.Join(n.store, "holds"))
+	n.Start()
+	reached, release := holdUp(t, filepath.Join(n.Store, "holds"))
 	published := make(chan error, 1)
-	go func() { published <- n.publish(volume("h1"), pod(1)) }()
+	go func() { published <- n.Publish(volume("h1"), rig.Pod(1)) }()
 	<-reached
-	n.plugin.signal(unix.SIGTERM)
-	n.plugin.awaitLog("finishing running calls")
-	await(t, "the registration socket to go", func() bool { return !exists(n.registrationSocket()) })
-	if n.plugin.hasEnded() {
+	n.Plugin.Signal(unix.SIGTERM)
+	n.Plugin.AwaitLog("finishing running calls")
+	process.Await(t, "the registration socket to go", func() bool { return !exists(n.RegistrationSocket()) })
+	if n.Plugin.HasEnded() {
 		t.Error("the plugin ended while a call was running")
 	}
 	release()
-	wantCode(t, <-published, codes.OK)
-	if code := n.plugin.wait(); code != 0 {
+	rig.WantCode(t, <-published, codes.OK)
+	if code := n.Plugin.Wait(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	n.wantMounts(n.target("h1", 1), 1)
+	n.WantMounts(n.Target("h1", 1), 1)
 }
 
 // A second SIGTERM is for whoever does not want to wait for a call that hangs.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	reached, release := holdUp(t, filepath.Join(n.store, "holds"))
+	n.Start()
+	reached, release := holdUp(t, filepath.Join(n.Store, "holds"))
 	published := make(chan error, 1)
-	go func() { published <- n.publish(volume("h1"), pod(1)) }()
+	go func() { published <- n.Publish(volume("h1"), rig.Pod(1)) }()
 	<-reached
-	n.plugin.signal(unix.SIGTERM)
-	n.plugin.awaitLog("finishing running calls")
-	await(t, "the plugin to end", func() bool {
-		n.plugin.signal(unix.SIGTERM)
-		return n.plugin.hasEnded()
+	n.Plugin.Signal(unix.SIGTERM)
+	n.Plugin.AwaitLog("finishing running calls")
+	process.Await(t, "the plugin to end", func() bool {
+		n.Plugin.Signal(unix.SIGTERM)
+		return n.Plugin.HasEnded()
 	})
-	if code := n.plugin.wait(); code != -1 {
+	if code := n.Plugin.Wait(); code != -1 {
 		t.Errorf("exit code %d, want a death by the signal", code)
 	}
 	release()

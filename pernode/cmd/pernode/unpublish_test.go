@@ -8,14 +8,16 @@ import (
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/codes"
+
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // C02: whatever is gone already, unpublish succeeds and leaves the copy.
 func TestUnpublishWhatIsGone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	target := n.target("h1", 1)
+	n.Start()
+	target := n.Target("h1", 1)
 	unmount := func() {
 		if err := unix.Unmount(target, 0); err != nil {
 			t.Fatal(err)
@@ -38,7 +40,7 @@ func TestUnpublishWhatIsGone(t *testing.T) {
 		}},
 	} {
 		row.do()
-		if err := n.unpublish(volume("h1"), pod(1)); err != nil {
+		if err := n.Unpublish(volume("h1"), rig.Pod(1)); err != nil {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		if exists(target) {
@@ -52,16 +54,16 @@ func TestUnpublishWhatIsGone(t *testing.T) {
 func TestUnpublishAfterReboot(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
-	n.plugin.kill()
-	if err := unix.Unmount(n.target("h1", 1), 0); err != nil {
+	n.Plugin.Kill()
+	if err := unix.Unmount(n.Target("h1", 1), 0); err != nil {
 		t.Fatal(err)
 	}
-	n.api.DeleteVolume("h1")
-	n.start()
+	n.API.DeleteVolume("h1")
+	n.Start()
 	n.mustUnpublish("h1", 1)
-	if exists(n.target("h1", 1)) {
+	if exists(n.Target("h1", 1)) {
 		t.Error("the target is still there")
 	}
 }
@@ -70,19 +72,19 @@ func TestUnpublishAfterReboot(t *testing.T) {
 func TestUnpublishUnknownHandle(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
+	n.Start()
 	for _, handle := range []string{"unknown", "../x", "A b\n"} {
-		target := n.target("pv-x", 1)
+		target := n.Target("pv-x", 1)
 		if err := os.MkdirAll(target, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, n.unpublishAt(handle, target), codes.OK)
+		rig.WantCode(t, n.unpublishAt(handle, target), codes.OK)
 		if exists(target) {
 			t.Errorf("%q: the target is still there", handle)
 		}
 	}
-	wantCode(t, n.unpublishAt("", n.target("pv-x", 1)), codes.InvalidArgument)
-	wantCode(t, n.unpublishAt("h1", ""), codes.InvalidArgument)
+	rig.WantCode(t, n.unpublishAt("", n.Target("pv-x", 1)), codes.InvalidArgument)
+	rig.WantCode(t, n.unpublishAt("h1", ""), codes.InvalidArgument)
 	n.wantCopies()
 }
 
@@ -90,18 +92,18 @@ func TestUnpublishUnknownHandle(t *testing.T) {
 func TestTwoUnpublishesAtOnce(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() {
-			if err := n.unpublish(volume("h1"), pod(1)); err != nil {
+			if err := n.Unpublish(volume("h1"), rig.Pod(1)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	both.Wait()
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 	n.wantCopies("h1")
 }
 
@@ -110,18 +112,18 @@ func TestTwoUnpublishesAtOnce(t *testing.T) {
 func TestUnpublishDeletesNothing(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
-	target := n.target("h1", 1)
+	n.Start()
+	target := n.Target("h1", 1)
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, filepath.Join(target, "behind"), "x")
 	n.mustPublish("h1", 1)
 	writeFile(t, filepath.Join(target, "inside"), "x")
-	if err := n.unpublish(volume("h1"), pod(1)); err == nil {
+	if err := n.Unpublish(volume("h1"), rig.Pod(1)); err == nil {
 		t.Error("unpublish says OK, and the target is not empty")
 	}
-	n.wantMounts(target, 0)
+	n.WantMounts(target, 0)
 	for _, path := range []string{filepath.Join(target, "behind"), filepath.Join(n.copyDir("h1"), "inside")} {
 		if !exists(path) {
 			t.Errorf("%s was deleted", path)
@@ -133,20 +135,20 @@ func TestUnpublishDeletesNothing(t *testing.T) {
 func TestCopyRemovedUnderItsMount(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, "h1")
-	n.start()
+	n.Start()
 	n.mustPublish("h1", 1)
 	if err := os.RemoveAll(n.copyDir("h1")); err != nil {
 		t.Fatal(err)
 	}
-	if mounts := mountsAt(t, os.Getpid(), n.target("h1", 1)); len(mounts) != 1 || filepath.Base(mounts[0].Root) != "deleted" {
+	if mounts := rig.MountsAt(t, os.Getpid(), n.Target("h1", 1)); len(mounts) != 1 || filepath.Base(mounts[0].Root) != "deleted" {
 		t.Fatalf("mounts at the target: %+v, want one of a deleted directory", mounts)
 	}
-	wantCode(t, n.publish(volume("h1"), pod(2)), codes.FailedPrecondition)
+	rig.WantCode(t, n.Publish(volume("h1"), rig.Pod(2)), codes.FailedPrecondition)
 	n.mustUnpublish("h1", 1)
-	n.wantMounts(n.target("h1", 1), 0)
+	n.WantMounts(n.Target("h1", 1), 0)
 	n.mustPublish("h1", 2)
 	wantMode(t, n.copyDir("h1"), os.ModeDir|0o777)
-	if left := names(t, n.target("h1", 2)); left != nil {
+	if left := names(t, n.Target("h1", 2)); left != nil {
 		t.Errorf("the new copy holds %q", left)
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/process"
 	"liken.sh/csicommon/mount"
 )
 
@@ -59,13 +59,8 @@ func runUntilKilled() {
 	if err != nil {
 		panic(err)
 	}
-	steps := 0
-	step := func(Step) {
-		if steps++; steps == killAt {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-	}
+	atStep := process.KillAt(killAt)
+	step := func(Step) { atStep() }
 	store, err := Open(Config{
 		Dir: os.Getenv(dirVariable), KubeletDir: os.Getenv(rootVariable), Log: slog.New(slog.DiscardHandler),
 		Mounts: steppingMounts{mounts, step}, BeforeStep: step,
@@ -95,18 +90,9 @@ func (f *fixture) killedAt(call string, n int) bool {
 	child := exec.Command("/proc/self/exe")
 	child.Env = append(os.Environ(), fmt.Sprintf("%s=%d", killAtVariable, n), callVariable+"="+call,
 		dirVariable+"="+f.dir, rootVariable+"="+f.kubelet, targetVariable+"="+f.target("1"))
-	out, err := child.CombinedOutput()
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		f.open()
-		return false
-	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
-		f.open()
-		return true
-	}
-	f.t.Fatalf("%s killed at step %d: %v\n%s", call, n, err, out)
-	return false
+	killed := process.WasKilled(f.t, child)
+	f.open()
+	return killed
 }
 
 // walk kills call at each of its steps in turn, with a fresh node each time, and

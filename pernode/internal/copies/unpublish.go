@@ -3,7 +3,6 @@ package copies
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/target"
@@ -13,11 +12,8 @@ import (
 // success: target, mount, hold, copy and PersistentVolume. A target that is not
 // this driver's is left alone. The copy stays in any case.
 func (s *Store) Unpublish(ctx context.Context, volume, at string) error {
-	path, err := target.Canonical(at)
-	nowhere := target.LeadsNowhere(err)
-	if nowhere {
-		path = filepath.Clean(at)
-	} else if err != nil {
+	path, isNowhere, err := target.Former(at)
+	if err != nil {
 		return err
 	}
 	unlock, err := s.lockBoth(ctx, volume, path)
@@ -30,7 +26,7 @@ func (s *Store) Unpublish(ctx context.Context, volume, at string) error {
 		hold, hasHold = s.Hold(volume)
 	}
 	holdsTarget := hasHold && hold.Target == path
-	if !nowhere {
+	if !isNowhere {
 		if taken, err := s.takeOff(volume, path, holdsTarget); err != nil || !taken {
 			return err
 		}

@@ -13,9 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"liken.sh/csicommon/event"
-	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/server"
-	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/usage"
 	"liken.sh/pernode/internal/copies"
 	"liken.sh/pernode/internal/inspect"
@@ -28,7 +26,7 @@ const Name = "per-node.liken.sh"
 type Store interface {
 	Publish(ctx context.Context, p copies.Publication) error
 	Unpublish(ctx context.Context, volume, target string) error
-	SpaceAt(volume, target string) (copies.Space, error)
+	SpaceAt(volume, target string) (usage.Space, error)
 }
 
 // Sweeper hears which volumes are in use; *sweep.Sweeper is it.
@@ -69,24 +67,15 @@ func New(config Config) *Driver { return &Driver{config: config} }
 // something else stands in the place of, is FailedPrecondition: trying again
 // helps only once somebody has changed that.
 func Codes() []server.Code {
-	return []server.Code{
-		{Err: target.ErrTarget, Code: codes.InvalidArgument},
-		{Err: mount.ErrPath, Code: codes.InvalidArgument},
+	return append([]server.Code{
 		{Err: copies.ErrPublishedOtherwise, Code: codes.AlreadyExists},
 		{Err: copies.ErrHeld, Code: codes.FailedPrecondition},
 		{Err: copies.ErrUndecided, Code: codes.FailedPrecondition},
 		{Err: copies.ErrNotADirectory, Code: codes.FailedPrecondition},
-		{Err: target.ErrOccupied, Code: codes.FailedPrecondition},
 		{Err: copies.ErrStore, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotShared, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotDirectory, Code: codes.FailedPrecondition},
-		{Err: mount.ErrMounted, Code: codes.FailedPrecondition},
-		{Err: mount.ErrNotEmpty, Code: codes.FailedPrecondition},
-		{Err: mount.ErrBusy, Code: codes.FailedPrecondition},
 		{Err: copies.ErrNotPublished, Code: codes.NotFound},
 		{Err: copies.ErrNoCopy, Code: codes.NotFound},
-		{Err: usage.ErrNotMeasured, Code: codes.Unavailable},
-	}
+	}, server.NodeCodes()...)
 }
 
 // NodeGetInfo names the node. There is no limit of volumes and no topology: a
@@ -98,15 +87,9 @@ func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.Nod
 // NodeGetCapabilities lists what a node serves beyond publishing. There is no
 // staging: a node has nothing to do once for all pods.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
-	response := &csi.NodeGetCapabilitiesResponse{}
-	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{
+	return server.NodeCapabilities(
 		csi.NodeServiceCapability_RPC_GET_VOLUME_STATS,
 		csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER,
 		csi.NodeServiceCapability_RPC_GET_VOLUME_HEALTH,
-	} {
-		response.Capabilities = append(response.Capabilities, &csi.NodeServiceCapability{
-			Type: &csi.NodeServiceCapability_Rpc{Rpc: &csi.NodeServiceCapability_RPC{Type: rpc}},
-		})
-	}
-	return response, nil
+	), nil
 }

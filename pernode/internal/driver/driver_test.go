@@ -42,8 +42,8 @@ func (n *node) Unpublish(_ context.Context, volume, target string) error {
 	return n.err
 }
 
-func (n *node) SpaceAt(string, string) (copies.Space, error) {
-	return copies.Space{Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
+func (n *node) SpaceAt(string, string) (usage.Space, error) {
+	return usage.Space{Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
 }
 
 func (n *node) Wanted(volume, pv string)                 { n.wished = append(n.wished, volume+"="+pv) }

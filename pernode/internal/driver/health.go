@@ -5,6 +5,7 @@ import (
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
+	"liken.sh/csicommon/server"
 	"liken.sh/pernode/internal/inspect"
 )
 
@@ -13,7 +14,7 @@ import (
 // nothing here waits: an unknown volume is one with nothing wrong known.
 func (d *Driver) NodeGetVolumeHealth(_ context.Context, request *csi.NodeGetVolumeHealthRequest) (*csi.NodeGetVolumeHealthResponse, error) {
 	if request.GetVolumeId() == "" {
-		return nil, argument("the volume id is missing")
+		return nil, server.Argument("the volume id is missing")
 	}
 	health := &csi.VolumeHealth{VolumeId: request.GetVolumeId()}
 	for _, condition := range d.config.Inspector.Verdict(request.GetVolumeId()) {

@@ -48,7 +48,7 @@ func readPublication(request *csi.NodePublishVolumeRequest) (copies.Publication,
 		return copies.Publication{}, err
 	}
 	if request.GetTargetPath() == "" {
-		return copies.Publication{}, argument("the target path is missing")
+		return copies.Publication{}, server.Argument("the target path is missing")
 	}
 	options, err := readCapability(request.GetVolumeCapability())
 	if err != nil {
@@ -57,7 +57,7 @@ func readPublication(request *csi.NodePublishVolumeRequest) (copies.Publication,
 	options.ReadOnly = options.ReadOnly || request.GetReadonly()
 	if podinfo.IsInline(request.GetVolumeContext()) {
 		// Its handle would be a new one for each pod, so nothing would outlive it.
-		return copies.Publication{}, argument("an inline volume is not served, write a PersistentVolume and a claim")
+		return copies.Publication{}, server.Argument("an inline volume is not served, write a PersistentVolume and a claim")
 	}
 	pod, _ := podinfo.Of(request.GetVolumeContext())
 	return copies.Publication{
@@ -74,19 +74,14 @@ func readPublication(request *csi.NodePublishVolumeRequest) (copies.Publication,
 }
 
 // readCapability takes every access mode the same way: each publishes this
-// node's copy. fsType is ignored, there is no file system of its own.
+// node's copy.
 func readCapability(capability *csi.VolumeCapability) (mount.Options, error) {
-	switch {
-	case capability == nil:
-		return mount.Options{}, argument("the volume capability is missing")
-	case capability.GetBlock() != nil:
-		return mount.Options{}, argument("block volumes are not served, use volumeMode: Filesystem")
-	case capability.GetMount() == nil:
-		return mount.Options{}, argument("the volume capability names no access type")
+	if err := server.Filesystem(capability); err != nil {
+		return mount.Options{}, err
 	}
 	mode := capability.GetAccessMode().GetMode()
 	if _, known := csi.VolumeCapability_AccessMode_Mode_name[int32(mode)]; !known || mode == csi.VolumeCapability_AccessMode_UNKNOWN {
-		return mount.Options{}, argument("the volume capability names no access mode of CSI")
+		return mount.Options{}, server.Argument("the volume capability names no access mode of CSI")
 	}
 	options, err := mount.ParseOptions(capability.GetMount().GetMountFlags())
 	if err != nil {
@@ -122,5 +117,3 @@ func refusal(err error) string {
 	}
 	return reasonFailed
 }
-
-func argument(wrong string) error { return fmt.Errorf("%w: %s", server.ErrArgument, wrong) }

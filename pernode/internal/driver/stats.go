@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
+
+	"liken.sh/csicommon/server"
 )
 
 // firstMeasurement bounds how long a call waits for a copy that was never
@@ -13,14 +15,10 @@ import (
 const firstMeasurement = 5 * time.Second
 
 // NodeGetVolumeStats reports what the copy uses and what its file system has.
-// Used is the copy's alone, so total is not used plus available.
 func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	volume, path := request.GetVolumeId(), request.GetVolumePath()
-	switch {
-	case volume == "":
-		return nil, argument("the volume id is missing")
-	case path == "":
-		return nil, argument("the volume path is missing")
+	if err := server.Identified(volume, path, "volume path"); err != nil {
+		return nil, err
 	}
 	space, err := d.config.Store.SpaceAt(volume, path)
 	if err != nil {
@@ -32,8 +30,5 @@ func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVol
 	if err != nil {
 		return nil, fmt.Errorf("measure volume %q: %w", volume, err)
 	}
-	return &csi.NodeGetVolumeStatsResponse{Usage: []*csi.VolumeUsage{
-		{Unit: csi.VolumeUsage_BYTES, Used: used.Bytes, Total: space.Bytes, Available: space.AvailableBytes},
-		{Unit: csi.VolumeUsage_INODES, Used: used.Inodes, Total: space.Inodes, Available: space.AvailableInodes},
-	}}, nil
+	return server.VolumeStats(used, space), nil
 }

@@ -6,17 +6,15 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
 	"liken.sh/csicommon/handle"
+	"liken.sh/csicommon/server"
 )
 
 // NodeUnpublishVolume takes the volume off the target. A handle that is unknown
 // or could never be one is no error (the kubelet must be able to get rid of a
 // pod whatever its volume was), an empty one is.
 func (d *Driver) NodeUnpublishVolume(ctx context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
-	switch {
-	case request.GetVolumeId() == "":
-		return nil, argument("the volume id is missing")
-	case request.GetTargetPath() == "":
-		return nil, argument("the target path is missing")
+	if err := server.Identified(request.GetVolumeId(), request.GetTargetPath(), "target path"); err != nil {
+		return nil, err
 	}
 	if err := d.config.Store.Unpublish(ctx, request.GetVolumeId(), request.GetTargetPath()); err != nil {
 		return nil, err

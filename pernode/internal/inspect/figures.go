@@ -3,7 +3,7 @@ package inspect
 import (
 	"context"
 
-	"liken.sh/pernode/internal/copies"
+	"liken.sh/csicommon/usage"
 )
 
 // Figures are those of a node's store, for its metrics.
@@ -16,7 +16,7 @@ type Figures struct {
 	Bytes   map[string]int64 // Of each copy that was measured.
 	// Sized is true when Space is known.
 	Sized bool
-	Space copies.Space
+	Space usage.Space
 }
 
 // Figures brings up to date what was published or unpublished since the last look

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/usage"
 	"liken.sh/pernode/internal/copies"
 )
 
@@ -96,7 +97,7 @@ func TestFiguresNeverWaitLong(t *testing.T) {
 		n := newNode(t, "h1", "h2")
 		n.set(func() { n.states["h1"] = copies.State{Exists: true, Held: true} })
 		i := n.running(t)
-		want := Figures{Counted: true, Copies: 2, Held: 1, Sized: true, Space: copies.Space{Bytes: 100, AvailableBytes: 50}}
+		want := Figures{Counted: true, Copies: 2, Held: 1, Sized: true, Space: usage.Space{Bytes: 100, AvailableBytes: 50}}
 		n.wantFigures(t, i, want)
 		n.hang(t, "h1")
 		n.hang(t, "h2")
@@ -135,7 +136,7 @@ func TestFiguresAreThoseOfThisMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		i := n.running(t)
-		space := copies.Space{Bytes: 100, AvailableBytes: 50}
+		space := usage.Space{Bytes: 100, AvailableBytes: 50}
 		n.wantFigures(t, i, Figures{Counted: true, Sized: true, Space: space})
 		n.add(t, "h1")
 		n.set(func() { n.states["h1"] = copies.State{Exists: true, Held: true} })

@@ -42,7 +42,7 @@ type Store interface {
 	Holds() ([]string, error)
 	Open(volume string) (*os.File, error)
 	State(volume string) (copies.State, error)
-	Space() (copies.Space, error)
+	Space() (usage.Space, error)
 }
 
 // Config is what an Inspector needs.
@@ -66,7 +66,7 @@ type Inspector struct {
 	mu       sync.Mutex
 	touched  map[string]bool
 	subjects map[string]*subject
-	space    copies.Space
+	space    usage.Space
 	sized    bool              // There is a space.
 	faults   map[string]string // What failed the last time in the store as such, by what that is.
 }

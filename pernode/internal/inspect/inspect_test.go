@@ -97,9 +97,9 @@ func (n *node) State(volume string) (copies.State, error) {
 	return n.states[volume], n.err
 }
 
-func (n *node) Space() (copies.Space, error) {
+func (n *node) Space() (usage.Space, error) {
 	n.wait("")
-	return copies.Space{Bytes: 100, AvailableBytes: 50}, nil
+	return usage.Space{Bytes: 100, AvailableBytes: 50}, nil
 }
 
 func newNode(t *testing.T, volumes ...string) *node {

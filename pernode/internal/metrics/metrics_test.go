@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"liken.sh/csicommon/telemetry"
-	"liken.sh/pernode/internal/copies"
+	"liken.sh/csicommon/usage"
 	"liken.sh/pernode/internal/inspect"
 	"liken.sh/pernode/internal/sweep"
 )
@@ -26,7 +26,7 @@ func TestCopies(t *testing.T) {
 			"all of it",
 			inspect.Figures{
 				Counted: true, Copies: 2, Held: 1, Bytes: map[string]int64{"h1": 4096},
-				Sized: true, Space: copies.Space{Bytes: 100, AvailableBytes: 50},
+				Sized: true, Space: usage.Space{Bytes: 100, AvailableBytes: 50},
 			},
 			[]string{
 				"per_node_copies 2", `per_node_copy_bytes{volume="h1"} 4096`, "per_node_held_copies 1",

@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -15,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/gitvolume/internal/gittest"
 )
 
@@ -29,37 +30,38 @@ const (
 // write once a minute. The remote is on the loopback, and its work not counted.
 func BenchmarkHundredVolumes(b *testing.B) {
 	n := newNode(b)
-	n.start("--allow-insecure")
-	empty := n.plugin.resident()
+	n.Start("--allow-insecure")
+	empty := n.Plugin.Anonymous()
 	volumes := n.costly()
 	for i, v := range volumes {
-		n.mustPublish(v, i) // All at a time, a busy machine may take too long for each.
+		n.MustPublish(v, i) // All at a time, a busy machine may take too long for each.
 	}
-	n.plugin.stop()
+	n.Plugin.Stop()
 	var handles []string
 	for _, v := range volumes {
 		handles = append(handles, v.Handle)
 	}
 	n.armed(handles...)
-	cmd := n.command(n.flags("--allow-insecure")...)
+	cmd := n.Command("--allow-insecure")
 	g := newGateOf(b, cmd, unix.SYS_EXECVE)
-	n.launch(cmd)
+	n.StartUnregistered(cmd)
+	n.Register()
 	for i, v := range volumes {
-		if err := n.kubelet.Republish(context.Background(), v, pod(i)); err != nil {
+		if err := n.Kubelet.Republish(context.Background(), v, rig.Pod(i)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	n.round(volumes, "first") // Which reads every file once.
-	started := n.plugin.resident()
-	idle := n.plugin.settled()
+	started := n.Plugin.Anonymous()
+	idle := settled(n.Plugin)
 	g.reset(nil, nil)
-	before, own, rounds := n.plugin.consumed(), n.plugin.worked(), 0
+	before, own, rounds := n.Plugin.FamilyTime(), n.Plugin.ProcessorTime(), 0
 	for b.Loop() {
 		rounds++
 		n.round(volumes, strconv.Itoa(rounds))
 	}
-	after, used, processes := n.plugin.resident(), n.plugin.consumed()-before, g.count()
-	own = n.plugin.worked() - own
+	after, used, processes := n.Plugin.Anonymous(), n.Plugin.FamilyTime()-before, g.count()
+	own = n.Plugin.ProcessorTime() - own
 	b.StopTimer()
 	commits := float64(rounds * costlyVolumes)
 	b.ReportMetric(float64(started)/(1<<20), "MiB-started")
@@ -70,7 +72,7 @@ func BenchmarkHundredVolumes(b *testing.B) {
 	b.ReportMetric(float64(own.Milliseconds())/commits, "ms-own-CPU/commit")
 	b.ReportMetric(float64(processes)/commits, "processes/commit")
 	for i, v := range volumes {
-		n.mustUnpublish(v, i)
+		n.MustUnpublish(v, i)
 	}
 }
 
@@ -85,11 +87,11 @@ func (n *node) costly() (volumes []kubelet.Volume) {
 	n.remote.Import(stream.String())
 	n.remote.Git("repack", "-adq")
 	root := filepath.Dir(n.remote.Dir)
-	server := gittest.StartHTTP(n.t, root, gittest.HTTPOptions{})
+	server := gittest.StartHTTP(n.T, root, gittest.HTTPOptions{})
 	for i := range costlyVolumes {
 		name := fmt.Sprintf("v%d", i)
 		if err := os.CopyFS(filepath.Join(root, name+".git"), os.DirFS(n.remote.Dir)); err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
 		volumes = append(volumes, kubelet.Volume{
 			PV: name, Handle: name, AccessMode: corev1.ReadWriteOncePod, Attributes: map[string]string{"url": server.URL("/" + name + ".git")},
@@ -100,7 +102,7 @@ func (n *node) costly() (volumes []kubelet.Volume) {
 
 // round has each application write a file, and waits until all of it arrived.
 func (n *node) round(volumes []kubelet.Volume, content string) {
-	n.t.Helper()
+	n.T.Helper()
 	tip := func(v kubelet.Volume) string {
 		text, _ := os.ReadFile(filepath.Join(filepath.Dir(n.remote.Dir), v.Handle+".git", "refs", "heads", "main"))
 		return string(text)
@@ -108,39 +110,19 @@ func (n *node) round(volumes []kubelet.Volume, content string) {
 	before := make([]string, len(volumes))
 	for i, v := range volumes {
 		before[i] = tip(v)
-		write(n.t, n.kubelet.Target(pod(i).UID, v.PV), "d0/f0", content)
+		write(n.T, n.Kubelet.Target(rig.Pod(i).UID, v.PV), "d0/f0", content)
 	}
 	for i, v := range volumes {
-		await(n.t, v.Handle+" to arrive", func() bool { return tip(v) != before[i] })
+		process.Await(n.T, v.Handle+" to arrive", func() bool { return tip(v) != before[i] })
 	}
 }
 
-// resident is how much memory the plugin has, in bytes, without that of files.
-func (p *process) resident() int64 {
-	p.t.Helper()
-	content, err := os.ReadFile("/proc/" + strconv.Itoa(p.cmd.Process.Pid) + "/status")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	_, rest, _ := bytes.Cut(content, []byte("\nRssAnon:"))
-	fields := bytes.Fields(rest)
-	kib, err := strconv.ParseInt(string(fields[0]), 10, 64)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return kib << 10
-}
-
-// settled is resident once the plugin has given back what it does not need, which it looks
-// for each minute.
-func (p *process) settled() int64 {
-	p.t.Helper()
-	least := p.resident()
+// settled is what memory the plugin has once it has given back what it does not need, which
+// it looks for each minute.
+func settled(p *process.Process) int64 {
+	least := p.Anonymous()
 	for end := time.Now().Add(70 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
-		least = min(least, p.resident())
+		least = min(least, p.Anonymous())
 	}
 	return least
 }
-
-// consumed is what the plugin has used of the processors, and the children that ended.
-func (p *process) consumed() time.Duration { return p.processorTime(4) }

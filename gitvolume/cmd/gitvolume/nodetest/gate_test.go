@@ -13,10 +13,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/csitest/process"
 )
 
 // gatedVariable makes the test binary go through a gate, and be the program after that.
@@ -45,7 +46,7 @@ type gate struct {
 	passed  int
 	kills   func(passed int) bool // nil: it never does.
 	killed  string                // The step.
-	process *os.Process
+	victim  *process.Process
 	callers map[uint32]bool // Threads that made a step, since the last reset.
 }
 
@@ -89,11 +90,11 @@ func newGateOf(t testing.TB, cmd *exec.Cmd, calls ...uint32) *gate {
 
 // reset counts the steps anew, and has the process be killed before the first at which that
 // says so; nil: before none.
-func (g *gate) reset(process *os.Process, kills func(passed int) bool) (passed int) {
+func (g *gate) reset(victim *process.Process, kills func(passed int) bool) (passed int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	passed = g.passed
-	g.process, g.passed, g.kills = process, 0, kills
+	g.victim, g.passed, g.kills = victim, 0, kills
 	clear(g.callers)
 	return passed
 }
@@ -121,10 +122,10 @@ func (g *gate) step(name string, pid uint32) error {
 		return nil
 	}
 	g.killed = name
-	if _, err := os.Lstat(fmt.Sprintf("/proc/%d/task/%d", g.process.Pid, pid)); err != nil {
+	if _, err := os.Lstat(fmt.Sprintf("/proc/%d/task/%d", g.victim.Pid(), pid)); err != nil {
 		g.killed += " of a child"
 	}
-	return g.process.Kill()
+	return unix.Kill(g.victim.Pid(), unix.SIGKILL)
 }
 
 // notification and answer are the kernel's struct seccomp_notif and seccomp_notif_resp.
@@ -233,14 +234,4 @@ func enterGate(program string) {
 	}
 	unix.CloseOnExec(socket)
 	panic(syscall.Exec(program, os.Args, os.Environ()))
-}
-
-// awaitEnd waits until the killed process is gone.
-func (p *process) awaitEnd() {
-	p.t.Helper()
-	select {
-	case <-p.ended:
-	case <-time.After(patience):
-		p.t.Fatal("the process does not end")
-	}
 }

@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/policy"
 	"liken.sh/gitvolume/internal/store"
@@ -62,40 +64,41 @@ func newLife(t *testing.T, returns bool) *life {
 // start starts a plugin behind a gate.
 func (l *life) start() {
 	l.t.Helper()
-	cmd := l.n.command(l.n.flags("--allow-insecure")...)
+	cmd := l.n.Command("--allow-insecure")
 	l.gate = newGate(l.t, cmd)
-	l.n.launch(cmd)
+	l.n.StartUnregistered(cmd)
+	l.n.Register()
 }
 
 // armed has the store know a class of volumes that commits sooner than any that a cluster
 // takes, in place of none. No plugin runs.
 func (n *node) armed(handles ...string) {
-	n.t.Helper()
-	opened, err := store.Open(store.Settings{Dir: n.store, TrashKeep: time.Hour, Log: slog.New(slog.DiscardHandler)})
+	n.T.Helper()
+	opened, err := store.Open(store.Settings{Dir: n.Store, TrashKeep: time.Hour, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 	for _, handle := range handles {
 		record, err := opened.Load(handle)
 		if err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
 		fast := policy.Default()
 		fast.Quiesce, fast.MaxLatency = 50*time.Millisecond, time.Minute
 		record.Class = store.Class{Name: "fast", Policy: &fast}
 		if err := opened.Save(record); err != nil {
-			n.t.Fatal(err)
+			n.T.Fatal(err)
 		}
 	}
 	if err := opened.Close(); err != nil {
-		n.t.Fatal(err)
+		n.T.Fatal(err)
 	}
 }
 
 // arm is a restart with a class of the volume. It is not for kills.
 func (l *life) arm() {
 	l.t.Helper()
-	l.n.plugin.stop()
+	l.n.Plugin.Stop()
 	l.n.armed(l.v.Handle)
 	l.start()
 	l.republish()
@@ -103,7 +106,7 @@ func (l *life) arm() {
 
 func (l *life) republish() {
 	l.t.Helper()
-	l.call("republish", func(ctx context.Context) error { return l.n.kubelet.Republish(ctx, l.v, pod(1)) })
+	l.call("republish", func(ctx context.Context) error { return l.n.Kubelet.Republish(ctx, l.v, rig.Pod(1)) })
 }
 
 // revive starts a plugin after the one that was killed; false: there is nothing to do.
@@ -113,10 +116,10 @@ func (l *life) revive() bool {
 		return false
 	}
 	l.died, l.gate = l.gate.death(), nil
-	l.n.plugin.awaitEnd()
-	before := mounts(l.t, l.n.kubeletDir)
-	l.n.start("--allow-insecure")
-	if after := mounts(l.t, l.n.kubeletDir); !maps.Equal(after, before) {
+	l.n.Plugin.Wait()
+	before := mounts(l.t, l.n.KubeletDir)
+	l.n.Start("--allow-insecure")
+	if after := mounts(l.t, l.n.KubeletDir); !maps.Equal(after, before) {
 		l.t.Errorf("the restart makes of the mounts %v %v", before, after)
 	}
 	switch {
@@ -132,8 +135,8 @@ func (l *life) revive() bool {
 // call is one of the kubelet's, which repeats it until it succeeds.
 func (l *life) call(what string, call func(ctx context.Context) error) {
 	l.t.Helper()
-	await(l.t, "the "+what, func() bool {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+	process.Await(l.t, "the "+what, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 		defer cancel()
 		err := call(ctx)
 		if err != nil && !l.revive() && status.Code(err) != codes.Aborted && status.Code(err) != codes.Unavailable {
@@ -146,7 +149,7 @@ func (l *life) call(what string, call func(ctx context.Context) error) {
 func (l *life) publish(i int) {
 	l.t.Helper()
 	l.call("publish", func(ctx context.Context) error {
-		_, err := l.n.kubelet.Publish(ctx, l.v, pod(i))
+		_, err := l.n.Kubelet.Publish(ctx, l.v, rig.Pod(i))
 		return err
 	})
 	l.isPublished = true
@@ -155,22 +158,22 @@ func (l *life) publish(i int) {
 func (l *life) unpublish(i int) {
 	l.t.Helper()
 	l.isPublished = false // The kubelet does not publish again what it takes away.
-	l.call("unpublish", func(ctx context.Context) error { return l.n.kubelet.Unpublish(ctx, l.v, pod(i)) })
+	l.call("unpublish", func(ctx context.Context) error { return l.n.Kubelet.Unpublish(ctx, l.v, rig.Pod(i)) })
 }
 
 func (l *life) unstage() {
 	l.t.Helper()
-	l.call("unstage", func(ctx context.Context) error { return l.n.kubelet.Unstage(ctx, l.v) })
+	l.call("unstage", func(ctx context.Context) error { return l.n.Kubelet.Unstage(ctx, l.v) })
 }
 
 func (l *life) write(content string) {
-	write(l.t, l.n.kubelet.Target(pod(1).UID, l.v.PV), "own", content)
+	write(l.t, l.n.Kubelet.Target(rig.Pod(1).UID, l.v.PV), "own", content)
 }
 
 // arrives waits for what was written, unless it cannot arrive.
 func (l *life) arrives(content string) {
 	l.t.Helper()
-	await(l.t, content+" to arrive", func() bool {
+	process.Await(l.t, content+" to arrive", func() bool {
 		l.revive()
 		return l.isBare || l.n.has("own", content)
 	})
@@ -201,7 +204,7 @@ func (l *life) tell(killed, n int) (steps []int) {
 			l.arm()
 		}
 		if i == killed {
-			l.gate.reset(l.n.plugin.cmd.Process, func(passed int) bool { return passed == n })
+			l.gate.reset(l.n.Plugin, func(passed int) bool { return passed == n })
 		} else if n == 0 {
 			l.gate.reset(nil, nil)
 		}
@@ -219,18 +222,18 @@ func (l *life) ends() {
 	l.t.Helper()
 	l.isBare = false
 	l.publish(2)
-	target := l.n.kubelet.Target(pod(2).UID, l.v.PV)
+	target := l.n.Kubelet.Target(rig.Pod(2).UID, l.v.PV)
 	shows(l.t, target, "own", "3")
-	await(l.t, "all to arrive", func() bool { return l.n.has("own", "3") && l.n.has("up", "3") })
+	process.Await(l.t, "all to arrive", func() bool { return l.n.has("own", "3") && l.n.has("up", "3") })
 	shows(l.t, target, "up", "3")
 	l.unpublish(2)
 	l.unstage()
-	for at := range mounts(l.t, l.n.kubeletDir) {
-		if strings.HasPrefix(at, filepath.Join(l.n.kubeletDir, "pods")) {
+	for at := range mounts(l.t, l.n.KubeletDir) {
+		if strings.HasPrefix(at, filepath.Join(l.n.KubeletDir, "pods")) {
 			l.t.Errorf("a mount is left at %s", at)
 		}
 	}
-	l.n.plugin.stop()
+	l.n.Plugin.Stop()
 	l.isSound()
 }
 
@@ -238,7 +241,7 @@ func (l *life) ends() {
 func (l *life) isSound() {
 	l.t.Helper()
 	l.n.remote.Git("fsck", "--strict")
-	repositories, err := filepath.Glob(filepath.Join(l.n.store, "repos", "*", "HEAD"))
+	repositories, err := filepath.Glob(filepath.Join(l.n.Store, "repos", "*", "HEAD"))
 	if err != nil || len(repositories) != 1 {
 		l.t.Errorf("the store has the repositories %q, %v", repositories, err)
 	}
@@ -249,7 +252,7 @@ func (l *life) isSound() {
 			l.t.Errorf("fsck of the store's repository: %v: %s", err, said)
 		}
 	}
-	if aside, _ := filepath.Glob(filepath.Join(l.n.store, "aside", "*")); len(aside) > 0 {
+	if aside, _ := filepath.Glob(filepath.Join(l.n.Store, "aside", "*")); len(aside) > 0 {
 		l.t.Errorf("%q was set aside", aside)
 	}
 	for ref := range l.n.remote.Refs() {

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/rig"
 )
 
 // A plugin that is replaced goes on with what pods see, and touches no mount.
@@ -17,35 +18,35 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
 	n.remote.Grow("main", "a", "1")
-	n.start()
+	n.Start()
 	v := n.volume("v")
-	target := n.mustPublish(v, 1)
-	before := mounts(t, n.kubeletDir)
-	n.plugin.stop()
-	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+	target := n.MustPublish(v, 1)
+	before := mounts(t, n.KubeletDir)
+	n.Plugin.Stop()
+	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the stop makes of the mounts %v %v", before, after)
 	}
 	shows(t, target, "a", "1")
 	n.remote.Grow("main", "a", "2")
-	n.start()
+	n.Start()
 	shows(t, target, "a", "2")
-	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the start makes of the mounts %v %v", before, after)
 	}
-	n.mustUnpublish(v, 1)
+	n.MustUnpublish(v, 1)
 }
 
 // publishAll publishes each volume for a pod of its own, all at a time.
 func (n *node) publishAll(volumes []kubelet.Volume) {
-	n.t.Helper()
+	n.T.Helper()
 	errs := make([]error, len(volumes))
 	var group sync.WaitGroup
 	for i, v := range volumes {
-		group.Go(func() { errs[i] = n.publish(v, pod(i)) })
+		group.Go(func() { errs[i] = n.Publish(v, rig.Pod(i)) })
 	}
 	group.Wait()
 	for _, err := range errs {
-		wantCode(n.t, err, codes.OK)
+		rig.WantCode(n.T, err, codes.OK)
 	}
 }
 
@@ -55,11 +56,12 @@ const (
 	manyBranches = 5
 )
 
-// restartBound is what the plugin may need of a processor until the kubelet has it again.
+// restartBound is what the plugin may need of a processor until the kubelet has it again, and
+// until all that pods see is followed.
 // It is not the time that passes, which a busy machine makes as long as it likes.
 const restartBound = 5 * time.Second
 
-// A killed plugin is back soon, whatever it showed.
+// A killed plugin is back soon, whatever it showed, and follows all of it again.
 func TestKilledWithManyVolumes(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
@@ -73,30 +75,39 @@ func TestKilledWithManyVolumes(t *testing.T) {
 	}
 	last := manyVolumes - 1
 	volumes[last].Attributes["pull"] = "1s"
-	n.start()
+	n.Start()
 	n.publishAll(volumes)
-	before := mounts(t, n.kubeletDir)
+	before := mounts(t, n.KubeletDir)
 	if len(before) < manyVolumes {
 		t.Fatalf("there are %d mounts", len(before))
 	}
-	n.plugin.kill()
+	n.Plugin.Kill()
+	for i := range manyBranches - 1 {
+		n.remote.Grow(fmt.Sprintf("b%d", i), "a", "2")
+	}
 	began := time.Now()
-	n.start()
-	used := n.plugin.worked()
+	n.Start()
+	used := n.Plugin.ProcessorTime()
 	t.Logf("the kubelet has it again after %s, of which it worked for %s", time.Since(began), used)
 	if used > restartBound && !raced {
 		t.Errorf("it worked for %s, want at most %s", used, restartBound)
 	}
-	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the restart makes of the mounts %v %v", before, after)
 	}
 	n.remote.Grow(volumes[last].Attributes["ref"], "a", "2")
-	shows(t, n.kubelet.Target(pod(last).UID, volumes[last].PV), "a", "2")
-	shows(t, n.kubelet.Target(pod(0).UID, volumes[0].PV), "a", "1")
 	for i, v := range volumes {
-		n.mustUnpublish(v, i)
+		if i%manyBranches != last%manyBranches || i == last {
+			shows(t, n.Target(v.PV, i), "a", "2")
+		}
 	}
-	if after := mounts(t, n.kubeletDir); len(after) != len(before)-manyVolumes {
+	if used := n.Plugin.ProcessorTime(); used > restartBound && !raced {
+		t.Errorf("until all volumes were followed it worked for %s, want at most %s", used, restartBound)
+	}
+	for i, v := range volumes {
+		n.MustUnpublish(v, i)
+	}
+	if after := mounts(t, n.KubeletDir); len(after) != len(before)-manyVolumes {
 		t.Errorf("after the unpublishes there are the mounts %v", after)
 	}
 }

@@ -12,9 +12,9 @@ import (
 func TestConformance(t *testing.T) {
 	n := newNode(t)
 	n.remote.Grow("main", "a", "1")
-	n.start()
+	n.Start()
 	conformance.Run(t, conformance.Config{
-		Socket: n.socket(), Targets: n.kubeletDir, Attributes: map[string]string{"url": "file://" + n.remote.Dir},
+		Socket: n.Socket(), Targets: n.KubeletDir, Attributes: map[string]string{"url": "file://" + n.remote.Dir},
 		AccessMode: csi.VolumeCapability_AccessMode_MULTI_NODE_READER_ONLY, ReadOnly: true,
 	})
 }

@@ -13,6 +13,8 @@ import (
 
 	"liken.sh/csicommon/csitest/apiserver"
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/gittest"
 )
@@ -23,7 +25,7 @@ func (n *node) names(handle, stage, publish string) {
 	class := "notes"
 	pv.Spec.VolumeAttributesClassName = &class
 	pv.Spec.CSI.NodeStageSecretRef, pv.Spec.CSI.NodePublishSecretRef = secretRef(stage), secretRef(publish)
-	n.api.PutVolume(pv)
+	n.API.PutVolume(pv)
 }
 
 func secretRef(name string) *corev1.SecretReference {
@@ -35,7 +37,7 @@ func secretRef(name string) *corev1.SecretReference {
 
 // wanting is a server of the node's repository that wants the token.
 func (n *node) wanting(token *atomic.Value) (url string) {
-	server := gittest.StartHTTP(n.t, filepath.Dir(n.remote.Dir), gittest.HTTPOptions{Around: func(git http.Handler) http.Handler {
+	server := gittest.StartHTTP(n.T, filepath.Dir(n.remote.Dir), gittest.HTTPOptions{Around: func(git http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, given, _ := r.BasicAuth(); given != token.Load() {
 				w.Header().Set("WWW-Authenticate", `Basic realm="git"`)
@@ -50,10 +52,10 @@ func (n *node) wanting(token *atomic.Value) (url string) {
 
 // republish is what the kubelet does each minute, with what is in the Secret by now.
 func (n *node) republish(v kubelet.Volume, i int, secret map[string]string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 	defer cancel()
 	v.PublishSecret = secret
-	return n.kubelet.Republish(ctx, v, pod(i))
+	return n.Kubelet.Republish(ctx, v, rig.Pod(i))
 }
 
 // The Secrets of stage and publish of a volume that is written have to be one. What rotates
@@ -63,7 +65,7 @@ func TestWrittenWithSecrets(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
 	n.remote.Put("main", map[string]string{"a": "1"})
-	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.API.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
 	var wanted atomic.Value
 	wanted.Store("old")
 	secret := func(token string) map[string]string { return map[string]string{"token": token} }
@@ -72,10 +74,10 @@ func TestWrittenWithSecrets(t *testing.T) {
 		StageSecret: secret("old"), PublishSecret: secret("new"),
 	}
 	const abnormal = `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} `
-	n.start("--allow-insecure")
+	n.Start("--allow-insecure")
 	n.names("v", "one", "another")
-	err := n.publish(v, pod(1))
-	wantCode(t, err, codes.FailedPrecondition)
+	err := n.Publish(v, rig.Pod(1))
+	rig.WantCode(t, err, codes.FailedPrecondition)
 	if !strings.Contains(err.Error(), "name one Secret in both") {
 		t.Errorf("the answer is %v", err)
 	}
@@ -84,38 +86,38 @@ func TestWrittenWithSecrets(t *testing.T) {
 	// It is one Secret, which rotated between the two calls.
 	n.names("v", "one", "one")
 	wanted.Store("new")
-	await(t, "the volume", func() bool { return n.republish(v, 1, secret("new")) == nil })
-	target := n.kubelet.Target(pod(1).UID, "v")
+	process.Await(t, "the volume", func() bool { return n.republish(v, 1, secret("new")) == nil })
+	target := n.Kubelet.Target(rig.Pod(1).UID, "v")
 	write(t, target, "b", "1")
-	await(t, "the first write to arrive", func() bool { return n.has("b", "1") })
+	process.Await(t, "the first write to arrive", func() bool { return n.has("b", "1") })
 
-	wantCode(t, n.republish(v, 1, secret("")), codes.OK)
-	n.awaitAnswer("/metrics", 200, abnormal+"1")
+	rig.WantCode(t, n.republish(v, 1, secret("")), codes.OK)
+	n.AwaitAnswer("/metrics", 200, abnormal+"1")
 	write(t, target, "b", "2")
-	await(t, "a write to arrive with the last good Secret", func() bool { return n.has("b", "2") })
+	process.Await(t, "a write to arrive with the last good Secret", func() bool { return n.has("b", "2") })
 
 	wanted.Store("newer")
 	write(t, target, "b", "3")
 	n.told("PersistentVolumeClaim", "GitVolumePushFailed", "")
-	wantCode(t, n.republish(v, 1, secret("newer")), codes.OK)
-	await(t, "what waited for the Secret to arrive", func() bool { return n.has("b", "3") })
-	n.awaitAnswer("/metrics", 200, abnormal+"0")
+	rig.WantCode(t, n.republish(v, 1, secret("newer")), codes.OK)
+	process.Await(t, "what waited for the Secret to arrive", func() bool { return n.has("b", "3") })
+	n.AwaitAnswer("/metrics", 200, abnormal+"0")
 
 	n.names("v", "one", "")
 	n.told("Pod", "GitVolumeNoPublishSecret", "nodePublishSecretRef")
 	n.told("PersistentVolumeClaim", "GitVolumeNoPublishSecret", "nodePublishSecretRef")
-	n.plugin.kill()
-	n.start("--allow-insecure")
-	wantCode(t, n.republish(v, 1, nil), codes.OK)
-	n.awaitAnswer("/metrics", 200, abnormal+"1")
+	n.Plugin.Kill()
+	n.Start("--allow-insecure")
+	rig.WantCode(t, n.republish(v, 1, nil), codes.OK)
+	n.AwaitAnswer("/metrics", 200, abnormal+"1")
 	write(t, target, "b", "4")
-	n.mustUnpublish(v, 1)
+	n.MustUnpublish(v, 1)
 	if n.has("b", "4") {
 		t.Error("it was pushed without a credential")
 	}
 	n.names("v", "one", "one")
 	v.StageSecret, v.PublishSecret = secret("newer"), secret("newer")
-	shows(t, n.mustPublish(v, 2), "b", "4")
-	await(t, "what was kept to arrive", func() bool { return n.has("b", "4") })
-	n.mustUnpublish(v, 2)
+	shows(t, n.MustPublish(v, 2), "b", "4")
+	process.Await(t, "what was kept to arrive", func() bool { return n.has("b", "4") })
+	n.MustUnpublish(v, 2)
 }

@@ -3,6 +3,8 @@ package nodetest
 import (
 	"os"
 	"testing"
+
+	"liken.sh/csicommon/csitest/process"
 )
 
 func exists(path string) bool {
@@ -14,18 +16,18 @@ func exists(path string) bool {
 func TestSocketsThatAreGone(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
-	if err := os.Remove(n.registrationSocket()); err != nil {
+	n.Start()
+	if err := os.Remove(n.RegistrationSocket()); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "the registration socket to be there again", func() bool { return exists(n.registrationSocket()) })
-	if code, body := n.get("/healthz"); code != 200 {
+	process.Await(t, "the registration socket to be there again", func() bool { return exists(n.RegistrationSocket()) })
+	if code, body := n.Get("/healthz"); code != 200 {
 		t.Errorf("/healthz answers %d, %q", code, body)
 	}
-	if err := os.Remove(n.socket()); err != nil {
+	if err := os.Remove(n.Socket()); err != nil {
 		t.Fatal(err)
 	}
-	if code, body := n.get("/healthz"); code != 503 {
+	if code, body := n.Get("/healthz"); code != 503 {
 		t.Errorf("/healthz answers %d, %q without a socket, want 503", code, body)
 	}
 }
@@ -33,9 +35,9 @@ func TestSocketsThatAreGone(t *testing.T) {
 func TestStopRemovesTheSockets(t *testing.T) {
 	t.Parallel()
 	n := newNode(t)
-	n.start()
-	n.plugin.stop()
-	for _, socket := range []string{n.socket(), n.registrationSocket()} {
+	n.Start()
+	n.Plugin.Stop()
+	for _, socket := range []string{n.Socket(), n.RegistrationSocket()} {
 		if exists(socket) {
 			t.Errorf("%s is still there", socket)
 		}

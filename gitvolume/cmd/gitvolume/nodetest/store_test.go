@@ -6,22 +6,23 @@ import (
 	"testing"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // storeFile puts a file into a store that is to be found.
 func (n *node) storeFile(name, content string) {
-	n.t.Helper()
-	if err := os.MkdirAll(n.store, 0o700); err != nil {
-		n.t.Fatal(err)
+	n.T.Helper()
+	if err := os.MkdirAll(n.Store, 0o700); err != nil {
+		n.T.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(n.store, name), []byte(content), 0o600); err != nil {
-		n.t.Fatal(err)
+	if err := os.WriteFile(filepath.Join(n.Store, name), []byte(content), 0o600); err != nil {
+		n.T.Fatal(err)
 	}
 }
 
 func (n *node) refused(flags []string, words ...string) {
-	n.t.Helper()
-	startProcess(n.t, n.command(n.flags(flags...)...)).refused(words...)
+	n.T.Helper()
+	process.Start(n.T, n.Command(flags...)).Refused("gitvolume", words...)
 }
 
 func TestStoresThatAreRefused(t *testing.T) {
@@ -35,7 +36,7 @@ func TestStoresThatAreRefused(t *testing.T) {
 		"of somebody else":          {nil, func(n *node) { n.storeFile("precious", "x") }, []string{"--store", "empty directory"}},
 		"of a later release":        {nil, func(n *node) { n.storeFile("format", "2\n") }, []string{"--store", "format 2"}},
 		"whose disk is not mounted": {[]string{"--require-mount"}, func(*node) {}, []string{"--store", "--require-mount", "not a mount point"}},
-		"in use":                    {nil, func(n *node) { n.start(); n.kubeletDir = mountns.SharedDir(n.t) }, []string{"--store", "another process"}},
+		"in use":                    {nil, func(n *node) { n.Start(); n.KubeletDir = mountns.SharedDir(n.T) }, []string{"--store", "another process"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -51,30 +52,30 @@ func TestStoresThatAreRefused(t *testing.T) {
 func TestTheStoresCluster(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
-	n.start()
-	n.plugin.awaitLog("the store belongs to this cluster from now on")
-	n.plugin.stop()
+	n.Start()
+	n.Plugin.AwaitLog("the store belongs to this cluster from now on")
+	n.Plugin.Stop()
 
-	n.api.SetCluster("cluster-2")
-	n.start()
-	n.plugin.awaitLog("nothing is removed from the store")
-	n.plugin.awaitLog("--adopt-store")
-	n.awaitAnswer("/readyz", 200, "ok")
-	n.plugin.stop()
+	n.API.SetCluster("cluster-2")
+	n.Start()
+	n.Plugin.AwaitLog("nothing is removed from the store")
+	n.Plugin.AwaitLog("--adopt-store")
+	n.AwaitAnswer("/readyz", 200, "ok")
+	n.Plugin.Stop()
 
-	n.start("--adopt-store")
-	n.plugin.awaitLog("the store belongs to this cluster from now on")
-	n.plugin.stop()
-	n.start()
-	n.awaitAnswer("/readyz", 200, "ok")
+	n.Start("--adopt-store")
+	n.Plugin.AwaitLog("the store belongs to this cluster from now on")
+	n.Plugin.Stop()
+	n.Start()
+	n.AwaitAnswer("/readyz", 200, "ok")
 }
 
 // What was tried without a cluster is not a cluster's.
 func TestAStandaloneStoreInACluster(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
-	n.start("--kubeconfig=", "--standalone")
-	n.plugin.stop()
-	n.start()
-	n.plugin.awaitLog("nothing is removed from the store")
+	n.Start("--kubeconfig=", "--standalone")
+	n.Plugin.Stop()
+	n.Start()
+	n.Plugin.AwaitLog("nothing is removed from the store")
 }

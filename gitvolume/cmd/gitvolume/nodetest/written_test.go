@@ -13,6 +13,8 @@ import (
 
 	"liken.sh/csicommon/csitest/apiserver"
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/gitvolume/internal/driver"
 )
 
@@ -23,7 +25,7 @@ func (n *node) written(handle, class string) kubelet.Volume {
 	if class != "" {
 		pv.Spec.VolumeAttributesClassName = &class
 	}
-	n.api.PutVolume(pv)
+	n.API.PutVolume(pv)
 	return kubelet.Volume{
 		PV: handle, Handle: handle, AccessMode: corev1.ReadWriteOncePod,
 		Attributes: map[string]string{"url": "file://" + n.remote.Dir},
@@ -49,37 +51,37 @@ func TestWrittenThroughRestarts(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
 	n.remote.Grow("main", "a", "1")
-	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
-	n.start()
+	n.API.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.Start()
 	v := n.written("v", "notes")
-	target := n.mustPublish(v, 1)
+	target := n.MustPublish(v, 1)
 	shows(t, target, "a", "1")
-	wantCode(t, n.publish(v, pod(2)), codes.FailedPrecondition)
-	before := mounts(t, n.kubeletDir)
+	rig.WantCode(t, n.Publish(v, rig.Pod(2)), codes.FailedPrecondition)
+	before := mounts(t, n.KubeletDir)
 
 	// In the middle of a quiesce.
 	write(t, target, "term", "1")
-	n.plugin.stop()
+	n.Plugin.Stop()
 	if !n.has("term", "1") {
 		t.Error("the end did not push what was written")
 	}
 	write(t, target, "down", "1")
-	n.start()
-	n.mustPublish(v, 1) // The kubelet repeats it.
-	await(t, "what was written meanwhile to arrive", func() bool { return n.has("down", "1") })
+	n.Start()
+	n.MustPublish(v, 1) // The kubelet repeats it.
+	process.Await(t, "what was written meanwhile to arrive", func() bool { return n.has("down", "1") })
 
 	write(t, target, "kill", "1")
-	n.plugin.kill()
+	n.Plugin.Kill()
 	write(t, target, "kill", "2")
-	n.start()
-	n.mustPublish(v, 1)
-	await(t, "what was written meanwhile to arrive", func() bool { return n.has("kill", "2") })
-	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+	n.Start()
+	n.MustPublish(v, 1)
+	process.Await(t, "what was written meanwhile to arrive", func() bool { return n.has("kill", "2") })
+	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the restarts make of the mounts %v %v", before, after)
 	}
 
 	write(t, target, "last", "1")
-	n.mustUnpublish(v, 1)
+	n.MustUnpublish(v, 1)
 	if !n.has("last", "1") {
 		t.Error("the stop did not push what was written")
 	}
@@ -96,26 +98,23 @@ func TestWrittenArmedLate(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
 	n.remote.Grow("main", "a", "1")
-	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
-	n.start()
+	n.API.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.Start()
 	v := n.written("v", "")
-	target := n.mustPublish(v, 1)
+	target := n.MustPublish(v, 1)
 	write(t, target, "b", "1")
-	n.awaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
-	pv := apiserver.Volume("v", driver.Name, "v")
-	class := "notes"
-	pv.Spec.VolumeAttributesClassName, pv.Spec.PersistentVolumeReclaimPolicy = &class, corev1.PersistentVolumeReclaimDelete
-	n.api.PutVolume(pv)
-	await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
-	n.mustUnpublish(v, 1)
-	tree := filepath.Join(n.store, "volumes", "v", "tree")
+	n.AwaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
+	n.reclaims("v", "notes")
+	process.Await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
+	n.MustUnpublish(v, 1)
+	tree := filepath.Join(n.Store, "volumes", "v", "tree")
 	if _, err := os.Lstat(tree); err != nil {
 		t.Errorf("the tree is gone with the pod: %v", err)
 	}
-	n.plugin.stop()
-	n.api.DeleteVolume("v") // While the node is down.
-	n.start()
-	await(t, "the tree to be removed", func() bool { _, err := os.Lstat(tree); return errors.Is(err, unix.ENOENT) })
+	n.Plugin.Stop()
+	n.API.DeleteVolume("v") // While the node is down.
+	n.Start()
+	process.Await(t, "the tree to be removed", func() bool { _, err := os.Lstat(tree); return errors.Is(err, unix.ENOENT) })
 	if !n.has("b", "1") {
 		t.Error("the remote has lost it")
 	}
@@ -127,38 +126,38 @@ func TestWrittenUnderOtherClasses(t *testing.T) {
 	t.Parallel()
 	n := newClusterNode(t)
 	n.remote.Grow("main", "a", "1")
-	n.api.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
-	n.api.PutClass("paused", driver.Name, map[string]string{"armed": "false"})
-	n.api.PutClass("wrong", driver.Name, map[string]string{"push.quiesce": "1s", "zone": "x"})
-	n.api.PutClass("foreign", "other.example", map[string]string{"x": "y"})
-	n.start()
+	n.API.PutClass("notes", driver.Name, map[string]string{"push.quiesce": "5s"})
+	n.API.PutClass("paused", driver.Name, map[string]string{"armed": "false"})
+	n.API.PutClass("wrong", driver.Name, map[string]string{"push.quiesce": "1s", "zone": "x"})
+	n.API.PutClass("foreign", "other.example", map[string]string{"x": "y"})
+	n.Start()
 	v := n.written("v", "notes")
-	target := n.mustPublish(v, 1)
+	target := n.MustPublish(v, 1)
 	const armed = `git_csi_armed{claim="v",namespace="default"} `
-	n.awaitAnswer("/metrics", 200, armed+"1")
-	before := mounts(t, n.kubeletDir)
+	n.AwaitAnswer("/metrics", 200, armed+"1")
+	before := mounts(t, n.KubeletDir)
 
 	n.written("v", "paused")
-	n.awaitAnswer("/metrics", 200, armed+"0")
+	n.AwaitAnswer("/metrics", 200, armed+"0")
 	n.told("PersistentVolumeClaim", "GitVolumeUnarmed", "pauses the volume (armed=false)")
 	write(t, target, "b", "1")
-	n.awaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
+	n.AwaitAnswer("/metrics", 200, `git_csi_pending_paths{claim="v",namespace="default"} 1`)
 	for class, words := range map[string]string{
 		"wrong": "parameter push.quiesce", "foreign": "it is another driver's", "missing": "there is no such VolumeAttributesClass",
 	} {
 		n.written("v", class)
 		n.told("Pod", "GitVolumeUnarmed", words)
-		n.awaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 1`)
+		n.AwaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 1`)
 	}
 	if n.has("b", "1") {
 		t.Error("it is committed without a class")
 	}
 	n.written("v", "notes")
-	await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
-	n.awaitAnswer("/metrics", 200, armed+"1")
-	n.awaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 0`)
-	if after := mounts(t, n.kubeletDir); !maps.Equal(after, before) {
+	process.Await(t, "what was written to arrive", func() bool { return n.has("b", "1") })
+	n.AwaitAnswer("/metrics", 200, armed+"1")
+	n.AwaitAnswer("/metrics", 200, `git_csi_volume_abnormal{claim="v",namespace="default",volume="v"} 0`)
+	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
 		t.Errorf("the classes make of the mounts %v %v", before, after)
 	}
-	n.mustUnpublish(v, 1)
+	n.MustUnpublish(v, 1)
 }
