@@ -60,71 +60,80 @@ func TestTwoDeployments(t *testing.T) {
 	s.secret("token", s.TokenSecret())
 	s.Commit(t, "private", "main", "one/config", "config")
 	class := s.Class(soon())
-	names := []string{"one", "two"}
-	pods, claims := map[string]string{}, map[string]string{}
-	for i, name := range names {
-		claims[name] = s.writeable("private", class)
-		pods[name] = s.deploy(name, kube.Nodes[i], claims[name])
-	}
-	s.Reads(pods["one"], "/data/config", "config")
+	claims := []string{s.writeable("private", class), s.writeable("private", class)}
+	pods := []string{s.deploy("one", kube.Nodes[0], claims[0]), s.deploy("two", kube.Nodes[1], claims[1])}
+	s.Reads(pods[0], "/data/config", "config")
+	s.converge(pods)
 
-	// Longer than a quiesce between writes, so that each is a push.
-	for _, name := range names {
-		s.Exec(pods[name], "(for i in 1 2 3 4; do echo "+name+" > /data/$i; chmod 600 /data/$i; sleep 6; done) >/dev/null 2>&1 &")
+	// What upstream changes under a subPath is seen there once the volume pushes.
+	s.Commit(t, "private", "main", "one/config", "changed")
+	s.Exec(pods[0], "echo more > /data/more")
+	s.bothTell(pods[0], claims[0], "GitVolumeRebased", "of main")
+	s.has("private", "main", "one/more", "more")
+	s.Reads(pods[0], "/data/config", "changed")
+
+	s.divergeAndHeal(pods, claims[0])
+
+	// The next pod of a Deployment has what the last one wrote last.
+	s.Exec(pods[1], "echo last > /data/last")
+	kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "pod", pods[1])
+	s.has("private", "main", "two/last", "last")
+	s.Reads(s.deployed("two"), "/data/last", "last")
+}
+
+// converge has the two pods write, longer than a quiesce apart so that each write is a
+// push, and waits until the branch and its record have all of it.
+func (s *space) converge(pods []string) {
+	s.T.Helper()
+	names := []string{"one", "two"}
+	for i, name := range names {
+		s.Exec(pods[i], "(for i in 1 2 3 4; do echo "+name+" > /data/$i; chmod 600 /data/$i; sleep 6; done) >/dev/null 2>&1 &")
 	}
+	var files []string
 	for _, name := range names {
 		for i := 1; i <= 4; i++ {
-			s.has("private", "main", fmt.Sprintf("%s/%d", name, i), name)
+			files = append(files, fmt.Sprintf("%s/%d", name, i))
+			s.has("private", "main", files[len(files)-1], name)
 		}
 	}
-	cluster.Eventually(t, cluster.Soon, "the record has what both changed", func() error {
+	cluster.Eventually(s.T, cluster.Soon, "the record has what both changed", func() error {
 		record := s.record("private")
-		for _, name := range names {
-			for i := 1; i <= 4; i++ {
-				if !cluster.LineHas(record, "0600", fmt.Sprintf(`"%s/%d"`, name, i)) {
-					return fmt.Errorf("it is\n%s", record)
-				}
+		for _, file := range files {
+			if !cluster.LineHas(record, "0600", fmt.Sprintf("%q", file)) {
+				return fmt.Errorf("it is\n%s", record)
 			}
 		}
 		return nil
 	})
 	s.branches("private", "main")
-	if merges := s.Git(t, "private", "rev-list --merges --count main"); merges != "0" {
-		t.Errorf("there are %s merges", merges)
+	if merges := s.Git(s.T, "private", "rev-list --merges --count main"); merges != "0" {
+		s.T.Errorf("there are %s merges", merges)
 	}
 	if empty := s.emptyCommits("private"); empty != "" {
-		t.Errorf("commits change nothing: %s", empty)
+		s.T.Errorf("commits change nothing: %s", empty)
 	}
+}
 
-	// What upstream changes under a subPath is seen there once the volume pushes.
-	s.Commit(t, "private", "main", "one/config", "changed")
-	s.Exec(pods["one"], "echo more > /data/more")
-	s.bothTell(pods["one"], claims["one"], "GitVolumeRebased", "of main")
-	s.has("private", "main", "one/more", "more")
-	s.Reads(pods["one"], "/data/config", "changed")
-
-	side := sideOf(claims["one"])
-	s.Commit(t, "private", "main", "one/config", "theirs")
-	s.Exec(pods["one"], "echo ours > /data/config")
-	s.bothTell(pods["one"], claims["one"], "GitVolumeDiverged", side)
+// divergeAndHeal has the first pod write what somebody else wrote, while the second goes
+// on, and merges its side branch.
+func (s *space) divergeAndHeal(pods []string, claim string) {
+	s.T.Helper()
+	side := sideOf(claim)
+	s.Commit(s.T, "private", "main", "one/config", "theirs")
+	s.Exec(pods[0], "echo ours > /data/config")
+	s.bothTell(pods[0], claim, "GitVolumeDiverged", side)
 	s.has("private", side, "one/config", "ours")
 	s.has("private", "main", "one/config", "theirs")
-	s.Exec(pods["two"], "echo on > /data/on")
+	s.Exec(pods[1], "echo on > /data/on")
 	s.has("private", "main", "two/on", "on")
-	if lines := s.Described("pod", pods["two"], "GitVolumeDiverged"); len(lines) > 0 {
-		t.Errorf("the other one is told of it:\n%s", strings.Join(lines, "\n"))
+	if lines := s.Described("pod", pods[1], "GitVolumeDiverged"); len(lines) > 0 {
+		s.T.Errorf("the other one is told of it:\n%s", strings.Join(lines, "\n"))
 	}
 
-	s.Merge(t, "private", side, "main")
-	s.Exec(pods["one"], "echo healed > /data/healed")
-	s.bothTell(pods["one"], claims["one"], "GitVolumeHealed", side)
+	s.Merge(s.T, "private", side, "main")
+	s.Exec(pods[0], "echo healed > /data/healed")
+	s.bothTell(pods[0], claim, "GitVolumeHealed", side)
 	s.has("private", "main", "one/healed", "healed")
 	s.has("private", "main", "one/config", "ours")
 	s.branches("private", "main")
-
-	// The next pod of a Deployment has what the last one wrote last.
-	s.Exec(pods["two"], "echo last > /data/last")
-	kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "pod", pods["two"])
-	s.has("private", "main", "two/last", "last")
-	s.Reads(s.deployed("two"), "/data/last", "last")
 }
