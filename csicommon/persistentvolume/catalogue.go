@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -68,28 +67,11 @@ func (c *Catalogue[T]) Unread() error {
 
 // Run follows the volumes until ctx ends. It is called once.
 func (c *Catalogue[T]) Run(ctx context.Context) {
-	version, pause := "", pauses()
-	for {
-		began := time.Now()
-		var err error
+	version := ""
+	keepTrying(ctx, func() (err error) {
 		version, err = c.attempt(ctx, version)
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			c.failed(err)
-		}
-		if time.Since(began) >= settled {
-			pause = pauses()
-		}
-		timer := time.NewTimer(pause.Step())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
-	}
+		return err
+	}, c.failed)
 }
 
 // attempt goes on from a version, "" where all has to be read, and returns from which the

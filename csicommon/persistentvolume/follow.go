@@ -31,17 +31,18 @@ func pauses() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 20 * time.Second}
 }
 
-// keepFollowing reads and watches f.name again and again until ctx ends.
-func (v *View) keepFollowing(ctx context.Context, f *follow) {
+// keepTrying makes attempts until ctx ends, with pauses in between, and hands on what went
+// wrong.
+func keepTrying(ctx context.Context, attempt func() error, failed func(error)) {
 	pause := pauses()
 	for {
 		began := time.Now()
-		err := v.attempt(ctx, f)
+		err := attempt()
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			v.failed(f, err)
+			failed(err)
 		}
 		if time.Since(began) >= settled {
 			pause = pauses()
@@ -54,6 +55,11 @@ func (v *View) keepFollowing(ctx context.Context, f *follow) {
 		case <-timer.C:
 		}
 	}
+}
+
+// keepFollowing reads and watches f.name again and again until ctx ends.
+func (v *View) keepFollowing(ctx context.Context, f *follow) {
+	keepTrying(ctx, func() error { return v.attempt(ctx, f) }, func(err error) { v.failed(f, err) })
 }
 
 // attempt reads f.name once, then applies what its watch says until that ends.
