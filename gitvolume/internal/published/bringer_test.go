@@ -125,3 +125,35 @@ func TestTheClaimOfAVolumeThatIsGone(t *testing.T) {
 	n.cluster.deletes("pv")
 	n.pod(attributes.KindWriteable, "pv", "pv", "a", f.url).with(right).refused(published.ErrNoVolume, `"pv"`)
 }
+
+// The kubelet stages two PersistentVolumes of one handle once, with the Secret of one of
+// them. That lets in no pod of the other, and is sent to no other repository.
+func TestTheStageOfOneHandleIsOfOnePersistentVolume(t *testing.T) {
+	f := newForge(t)
+	n := newNodeOverHTTP(t)
+	a, b := n.sharing(f, "", "")
+	names := func(ofA, ofB string) {
+		n.cluster.tells("pv-a", func(v *persistentvolume.Volume) { v.Handle, v.StageSecret = "h", ofA })
+		n.cluster.tells("pv-b", func(v *persistentvolume.Volume) { v.Handle, v.StageSecret = "h", ofB })
+	}
+	names("apps/a", "other/b")
+	a.staged(right).published()
+	b.refused(published.ErrSecrets, "")
+	a.unpublish()
+	b.staged(wrong)
+	a.staged(right).published().unpublish()
+	b.refused(published.ErrSecrets, "")
+	names("apps/a", "apps/a")
+	b.published()
+}
+
+// What was staged for one repository is not sent to another.
+func TestAStageIsOfOneRepository(t *testing.T) {
+	f, other := newForge(t), newForge(t)
+	n := newNodeOverHTTP(t)
+	n.claimed("pv", "a", f.url).staged(right)
+	n.claimed("pv", "b", other.url).refused(published.ErrSecrets, "")
+	if got := other.asked.Load(); got != 0 {
+		t.Errorf("the other repository was asked %d times", got)
+	}
+}

@@ -85,6 +85,7 @@ func (v *Volumes) checkForeign(vol *volume) error {
 func (v *Volumes) Changed(pv string) {
 	info, state := v.settings.Cluster.Get(pv)
 	v.pokeReclaim()
+	v.nameStage(pv, info)
 	if state == persistentvolume.Absent {
 		v.gone(pv)
 	}

@@ -20,15 +20,17 @@ func (v *Volumes) credentialFor(vol *volume, p Publication, url attributes.URL) 
 	if err := v.checkBringer(vol, p); err != nil {
 		return nil, err
 	}
-	v.mu.RLock()
-	staged := v.staged[p.Handle]
-	v.mu.RUnlock()
+	stage := v.stageFor(p.Handle, pvOf(p.Target, p.Handle))
+	staged := stage.given
 	vol.mu.Lock()
 	isFirst, info := vol.attachment == nil, vol.cluster
 	vol.mu.Unlock()
 	switch {
 	case len(p.Secret) == 0 && staged != nil:
-		return staged, staged.Fits(url, v.settings.Allowed)
+		if err := staged.Fits(url, v.settings.Allowed); err != nil {
+			return nil, err
+		}
+		return staged, v.checkStage(stage, pvOf(p.Target, p.Handle), url)
 	case len(p.Secret) == 0 && info.stageSecret != "" && p.Kind == attributes.KindWriteable:
 		return nil, nil
 	case len(p.Secret) == 0 && info.stageSecret != "" && info.publishSecret == "":

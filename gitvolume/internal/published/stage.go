@@ -1,6 +1,7 @@
 package published
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ type Staging struct {
 func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 	read, err := v.settings.Rules.Parse(s.Kind, s.Attributes, s.Handle)
 	if vol := v.known(s.Handle); vol != nil && vol.isShown() {
-		if given := v.restage(vol, s.Secret); given != nil {
-			v.keepStaged(s.Handle, given)
-		}
+		v.restage(vol, s.Secret, read.URL)
 		return nil
 	}
 	if err != nil {
@@ -40,7 +39,7 @@ func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 		if given, err = v.credentialOf(s.Secret, read.URL); err != nil {
 			return fmt.Errorf("the Secret of nodeStageSecretRef: %w", err)
 		}
-		v.keepStaged(s.Handle, given)
+		v.keepStaged(s.Handle, stagedCredential{given: given, url: read.URL})
 	} else {
 		v.dropStaged(s.Handle) // An earlier stage's was another PersistentVolume's.
 	}
@@ -101,18 +100,42 @@ func (vol *volume) isShown() bool {
 	return false
 }
 
-// restage gives the credential of a stage, nil if there is none, and takes it where no
-// publish brings one. Nothing else of a volume that is shown changes.
-func (v *Volumes) restage(vol *volume, secret map[string]string) *credential.Credential {
+// restage takes the credential of a stage of a volume that is shown, where no publish brings
+// one. Nothing else of it changes. The URL is the stage's, zero where it is not known; a
+// credential for another than the volume's is not its own.
+func (v *Volumes) restage(vol *volume, secret map[string]string, url attributes.URL) {
 	if len(secret) == 0 {
-		return nil
+		return
 	}
+	given, shown, pv := vol.takeStaged(v, secret, url)
+	if given == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// The kubelet that was restarted stages what was staged.
+	staged := v.staged[vol.handle]
+	staged.given, staged.url, staged.pv = given, shown, cmp.Or(staged.pv, pv)
+	v.staged[vol.handle] = staged
+}
+
+// takeStaged gives what was read of a Secret, nil where nothing was, the volume's URL, and a
+// PersistentVolume that shows it.
+func (vol *volume) takeStaged(v *Volumes, secret map[string]string, url attributes.URL) (given *credential.Credential, shown attributes.URL, pv string) {
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	if vol.attachment == nil {
-		return nil
+		return nil, url, ""
 	}
-	given, err := v.credentialOf(secret, vol.attachment.Attributes().URL)
+	shown = vol.attachment.Attributes().URL
+	if !url.IsZero() && url != shown {
+		v.settings.Log.Warn("a volume is staged for another repository than its pods have", "volume", vol.handle, "repo", url.Repo())
+		return nil, url, ""
+	}
+	for _, p := range vol.places {
+		pv = p.pv
+	}
+	given, err := v.credentialOf(secret, shown)
 	switch {
 	case len(vol.secret) > 0:
 	case err != nil:
@@ -122,16 +145,9 @@ func (v *Volumes) restage(vol *volume, secret map[string]string) *credential.Cre
 		vol.attachment.TakeCredential(given)
 	}
 	if err != nil {
-		return nil
+		return nil, shown, pv
 	}
-	return given
-}
-
-// keepStaged keeps the credential of a stage for publishes without one.
-func (v *Volumes) keepStaged(handle string, given *credential.Credential) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.staged[handle] = given
+	return given, shown, pv
 }
 
 // Unstage forgets what a stage brought. Of a writeable volume it tries once more to push
@@ -139,10 +155,4 @@ func (v *Volumes) keepStaged(handle string, given *credential.Credential) {
 func (v *Volumes) Unstage(ctx context.Context, handle string) error {
 	v.dropStaged(handle)
 	return v.unstageWritten(ctx, handle)
-}
-
-func (v *Volumes) dropStaged(handle string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.staged, handle)
 }

@@ -101,7 +101,7 @@ type Volumes struct {
 	mu      sync.RWMutex
 	volumes map[string]*volume // By handle.
 	// staged are the credentials that came with the stage of volumes, by handle.
-	staged map[string]*credential.Credential
+	staged map[string]stagedCredential
 }
 
 // New shows nothing yet. The store has to be open as long as the Volumes are used.
@@ -110,7 +110,7 @@ func New(settings Settings) *Volumes {
 		settings.Cluster = noCluster{}
 	}
 	v := &Volumes{
-		settings: settings, volumes: map[string]*volume{}, staged: map[string]*credential.Credential{},
+		settings: settings, volumes: map[string]*volume{}, staged: map[string]stagedCredential{},
 		follows: follows{cluster: settings.Cluster, all: map[string]map[string]bool{}},
 		poked:   make(chan struct{}, 1), reclaimable: make(chan struct{}, 1),
 	}
