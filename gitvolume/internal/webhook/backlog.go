@@ -2,6 +2,8 @@ package webhook
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,7 +20,7 @@ const (
 type backlog struct {
 	mu    sync.Mutex
 	isAll bool
-	some  []target
+	some  map[string]target // By the volume: of many pushes to one it is told once.
 }
 
 // addAll adds every volume: it is not known what was pushed.
@@ -31,8 +33,14 @@ func (b *backlog) addAll() {
 func (b *backlog) add(some []target) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.isAll {
-		b.some = append(b.some, some...)
+	if b.isAll {
+		return
+	}
+	if b.some == nil {
+		b.some = map[string]target{}
+	}
+	for _, t := range some {
+		b.some[t.volume] = t
 	}
 }
 
@@ -45,7 +53,7 @@ func (b *backlog) take(all func() []target) []target {
 	if isAll {
 		return all()
 	}
-	return some
+	return slices.Collect(maps.Values(some))
 }
 
 // wake has the backlog be worked off.

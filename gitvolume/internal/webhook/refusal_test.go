@@ -320,3 +320,19 @@ func TestTheEndMarks(t *testing.T) {
 		h.wantMarked("shop-config", "shop-config", "shop-config-2", "shop-config-2")
 	})
 }
+
+// Pushes that cannot be marked for a while are made up for once, not once each.
+func TestABurstThatCannotBeMarked(t *testing.T) {
+	bubble(t, func(t *testing.T, h *hook) {
+		heal := h.server.Inject(apiserver.Fault{Verb: "patch", Do: apiserver.Refuse(403)})
+		for range 50 {
+			h.send("/webhook/shop/forge", h.push())
+		}
+		heal()
+		h.marked()
+		time.Sleep(time.Hour)
+		if got := h.marked(); len(got) > 4 {
+			t.Errorf("%d marks make up for the pushes to 2 volumes", len(got))
+		}
+	})
+}
