@@ -64,47 +64,88 @@ func (w *Webhook) wake() {
 	}
 }
 
+// lost is what is still to be marked, by the volume, and how often that was tried.
+type lost map[string]struct {
+	target target
+	tries  int
+}
+
 // keepCatchingUp works the backlog off, whenever the cluster can be read, until ctx ends.
 func (w *Webhook) keepCatchingUp(ctx context.Context) {
+	left, isWaiting := lost{}, false
+	retry := time.NewTimer(again)
+	retry.Stop()
+	defer retry.Stop()
 	for {
+		isDue := false
 		select {
 		case <-ctx.Done():
-			return
+			return // The next process marks all.
 		case <-w.catchUp:
+		case <-retry.C:
+			isDue, isWaiting = true, false
 		}
-		if w.catalogue.Unread() == nil {
-			w.markLost(ctx, w.backlog.take(w.targets.all))
+		if w.catalogue.Unread() != nil {
+			w.wait(left)
+			continue
+		}
+		// What comes anew is not held up by what failed before.
+		all := w.backlog.take(w.targets.all)
+		for _, t := range all {
+			delete(left, t.volume)
+		}
+		if isDue {
+			for _, l := range left {
+				all = append(all, l.target)
+			}
+		}
+		w.markLost(ctx, all, left)
+		if len(left) > 0 && !isWaiting {
+			isWaiting = true
+			retry.Reset(again)
 		}
 	}
 }
 
-// markLost marks volumes of which a push may have been lost. The nodes pull each repository
-// once for it.
-func (w *Webhook) markLost(ctx context.Context, lost []target) {
-	if len(lost) == 0 {
+// wait has what is left wait until the cluster is read again.
+func (w *Webhook) wait(left lost) {
+	for _, l := range left {
+		w.backlog.add([]target{l.target})
+	}
+	clear(left)
+	if w.catalogue.Unread() == nil {
+		w.wake() // It is read by now, and nobody else would.
+	}
+}
+
+// markLost marks volumes of which a push may have been lost, and keeps those that it could
+// not. The nodes pull each repository once for it.
+func (w *Webhook) markLost(ctx context.Context, all []target, left lost) {
+	failed := lost{}
+	for _, t := range w.markEach(ctx, all) {
+		had := left[t.volume]
+		had.target, had.tries = t, had.tries+1
+		failed[t.volume] = had
+	}
+	if ctx.Err() != nil {
 		return
 	}
-	left := lost
-	for try := 1; ; try++ {
-		left = w.markEach(ctx, left)
-		switch {
-		case ctx.Err() != nil:
-			return // The next process marks all.
-		case len(left) == 0:
-			w.settings.Log.Info("volumes pull since a push may have been lost", "volumes", len(lost))
-			return
-		case w.catalogue.Unread() != nil:
-			w.backlog.add(left) // Until the cluster is read again.
-			return
-		case try == tries:
-			w.settings.Log.Error("volumes cannot be marked, they pull when they do by themselves", "volumes", len(left))
-			return
+	for _, t := range all {
+		delete(left, t.volume)
+	}
+	given := 0
+	for volume, l := range failed {
+		if l.tries < tries {
+			left[volume] = l
+		} else {
+			given++
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(again):
-		}
+	}
+	if marked := len(all) - len(failed); marked > 0 {
+		w.settings.Log.Info("volumes pull since a push may have been lost", "volumes", marked)
+	}
+	if given > 0 {
+		w.settings.Log.Error("volumes cannot be marked, they pull when they do by themselves", "volumes", given)
 	}
 }
 
