@@ -49,12 +49,8 @@ type payload struct {
 // parsePush reads a request that is signed. An error wraps errNotPush, and its words are for
 // the sender.
 func parsePush(header http.Header, body []byte) (push, error) {
-	text, err := payloadOf(header, body)
-	if err != nil {
-		return push{}, err
-	}
 	var p payload
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := json.Unmarshal(payloadOf(header, body), &p); err != nil {
 		return push{}, fmt.Errorf("%w: its payload cannot be read: %w", errNotPush, err)
 	}
 	switch event := eventOf(header, p); {
@@ -85,17 +81,19 @@ func parsePush(header http.Header, body []byte) (push, error) {
 	return found, nil
 }
 
-// payloadOf is the JSON of a request, which GitHub and Gitea can also send as a form.
-func payloadOf(header http.Header, body []byte) ([]byte, error) {
-	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
-	if err != nil || kind != "application/x-www-form-urlencoded" {
-		return body, nil
+// payloadOf is the JSON of a request, which GitHub and Gitea can also send in a form, as its
+// payload. What only says that it is a form, as curl and wget do of all that they post, is
+// taken as it is.
+func payloadOf(header http.Header, body []byte) []byte {
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	if kind != "application/x-www-form-urlencoded" {
+		return body
 	}
 	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return nil, fmt.Errorf("%w: its form cannot be read: %w", errNotPush, err)
+	if err != nil || !form.Has("payload") {
+		return body
 	}
-	return []byte(form.Get("payload")), nil
+	return []byte(form.Get("payload"))
 }
 
 // eventPush stands for each forge's name of a push, of a branch or a tag.

@@ -85,6 +85,7 @@ func TestParsePush(t *testing.T) {
 		"Gitea, not its own": {deliver("gitea", "push", "s", fixture(t, "gitea-push")), []string{"gitea.example.com/shop/config"}, "refs/heads/develop"},
 		"Forgejo":            {deliver("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
 		"Forgejo as a form":  {asForm("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
+		"JSON called a form": {formOf(string(fixture(t, "github-push"))), []string{"github.com/shop/config"}, "refs/heads/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parsePush(row.d.header, row.d.body)
@@ -116,7 +117,7 @@ func TestNoPush(t *testing.T) {
 		"an array":            {deliver("github", "push", "s", []byte("[]")), "cannot be read"},
 		"nothing":             {deliver("github", "push", "s", nil), "cannot be read"},
 		"another form":        {asForm("github", "push", "s", nil), "cannot be read"},
-		"a broken form":       {formOf("%zz"), "form"},
+		"a broken form":       {formOf("%zz"), "cannot be read"},
 		"a short ref":         {deliver("github", "push", "s", edited("refs/heads/main", "main")), `"main"`},
 		"no repository":       {deliver("github", "push", "s", []byte(`{"ref":"refs/heads/main"}`)), "no URL"},
 		"URLs that are none":  {deliver("github", "push", "s", []byte(`{"ref":"refs/heads/main","repository":{"clone_url":"-x","ssh_url":"https://u:p@h/r"}}`)), "no URL"},
@@ -131,9 +132,10 @@ func TestNoPush(t *testing.T) {
 	}
 }
 
+// formOf is a delivery that says it is a form and has this body.
 func formOf(body string) delivery {
-	d := asForm("github", "push", "s", nil)
-	d.body = []byte(body)
+	d := deliver("github", "push", "s", []byte(body))
+	d.header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return d
 }
 
