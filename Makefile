@@ -46,7 +46,7 @@ demo: build ## See the drivers work, without a cluster; a minute, once they are 
 ##@ Cluster
 
 .PHONY: cluster
-cluster: bin/cluster ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 20 minutes).
+cluster: bin/cluster ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 25 minutes).
 	@bin/cluster up
 	@bin/cluster install
 

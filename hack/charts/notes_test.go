@@ -37,7 +37,12 @@ func TestNotes(t *testing.T) {
 		"per-node, full": {"pernode", called(t, "pernode").full(t), []string{"helm -n per-node test pernode", adopting, "/mnt/fast/per-node/copies/<volume handle>",
 			"rollout status daemonset/local-volumes", "storageClassName: local"}, []string{noImage, ownDisk}},
 		"git": {"gitvolume", "", []string{"rollout status daemonset/gitvolume-node", "--set test.url=", noImage, ownDisk, "set allowURLs", "/var/lib/liken/git"},
-			[]string{"helm -n gitvolume test", adopting, "WARNING: allow"}},
+			[]string{"helm -n gitvolume test", adopting, "WARNING: allow", "WARNING: controller.replicas"}},
+		"git, no controller": {"gitvolume", "controller: {replicas: 0}", []string{"WARNING: controller.replicas is 0"}, []string{"rollout status deployment"}},
+		"git, a route of a gateway": {"gitvolume", "webhook: {enabled: true, namespaces: [shop], httpRoute: {enabled: true, gateways: [{name: public}]}}",
+			[]string{"/webhook/<namespace>/<secret>", "hosts of its HTTPRoute: all those of the Gateway"}, nil},
+		"git, a route of hosts": {"gitvolume", "webhook: {enabled: true, namespaces: [shop], httpRoute: {enabled: true, gateways: [{name: public}], hostnames: [a.example.com, b.example.com]}}",
+			[]string{"hosts of its HTTPRoute: a.example.com, b.example.com"}, nil},
 		"git, full": {"gitvolume", called(t, "gitvolume").full(t), []string{"helm -n gitvolume test gitvolume", adopting, "WARNING: allowInsecure", "WARNING: allowLocalURLs",
 			"allowURLs: git.example.com/shop/*, *.example.org", "/mnt/fast/git", "rollout status daemonset/local-git-node"}, []string{noImage, ownDisk, "set allowURLs"}},
 	} {

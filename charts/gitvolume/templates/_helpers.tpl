@@ -195,4 +195,12 @@ and the tag of one that names none. */}}
 {{- if and .Values.webhook.httpRoute.enabled (not .Values.webhook.httpRoute.gateways) }}
 {{- fail "webhook.httpRoute.gateways: name the Gateway, such as {name: public, namespace: gateways}" }}
 {{- end }}
+{{- /* Without it none of these would be made, and nobody would be told. */}}
+{{- if not .Values.webhook.enabled }}
+{{- range list "ingress" "httpRoute" "networkPolicy" }}
+{{- if (get $.Values.webhook .).enabled }}
+{{- fail (printf "webhook.%s.enabled: there is no webhook to make it for; set webhook.enabled and webhook.namespaces too" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // Without a class there is nothing to read again: the end of the terminal is the end.
@@ -18,6 +21,51 @@ func TestHangUpWithoutAClass(t *testing.T) {
 	p.Signal(unix.SIGHUP)
 	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d after SIGHUP, want 0", code)
+	}
+}
+
+// A file that no commit takes is on this machine alone, and the last line says so.
+func TestTheEndWithAFileLeftOut(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	p := h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	h.write("d/a", "1")
+	h.write("d/large", strings.Repeat("x", 1<<20+1))
+	p.awaits(`left out: "large" is left out`, 1)
+	p.stop(0)
+	if said := p.out.String(); !strings.HasSuffix(said, "stopped: all is on the remote but for 1 path that is left out\n") {
+		t.Errorf("it says\n%s", said)
+	}
+}
+
+// What did not arrive is named, all of it.
+func TestWhatArrived(t *testing.T) {
+	t.Parallel()
+	unrecorded := store.Position{Metadata: object.ID{1}}
+	for _, test := range []struct {
+		position store.Position
+		leftOut  int
+		want     string
+	}{
+		{store.Position{}, 0, "all is on the remote"},
+		{store.Position{}, 2, "all is on the remote but for 2 paths that are left out"},
+		{unrecorded, 0, "all is on the remote but for modes, owners and empty directories"},
+		{unrecorded, 1, "all is on the remote but for modes, owners and empty directories, and for 1 path that is left out"},
+	} {
+		if got := arrived(test.position, test.leftOut); got != test.want {
+			t.Errorf("%+v with %d paths: %q, want %q", test.position, test.leftOut, got, test.want)
+		}
+	}
+}
+
+// An error of a full disk says which disk that may be.
+func TestAFullDisk(t *testing.T) {
+	t.Parallel()
+	w := &watcher{options: options{store: "/s"}, place: place{dir: "/d"}}
+	full := fmt.Errorf("commit: %w", unix.ENOSPC)
+	if got := w.explained(full).Error(); got != `commit: no space left on device: make room for the store "/s" and for "/d"` {
+		t.Errorf("it says %q", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"liken.sh/csicommon/nodeplugin"
+	"liken.sh/gitvolume/internal/attributes"
 )
 
 // options are what the command line of watch says.
@@ -93,11 +94,19 @@ func parseOptions(arguments []string) (options, error) {
 	switch {
 	case len(dirs) == 0:
 		return o, errors.New("which directory? gitvolume watch DIR --url URL")
+	case len(dirs) == 2 && o.url == "" && isAddress(dirs[1]) && !isAddress(dirs[0]):
+		return o, fmt.Errorf("%q is an address, and no directory: write --url before it", attributes.WithoutSecrets(dirs[1]))
 	case len(dirs) > 1:
 		return o, fmt.Errorf("there are two directories, %q and %q: watch each with a gitvolume of its own", dirs[0], dirs[1])
 	}
 	o.dir = dirs[0]
 	return o, o.check()
+}
+
+// isAddress tells what nobody calls a directory.
+func isAddress(text string) bool {
+	_, err := attributes.ParseURL(text)
+	return strings.Contains(text, "://") || strings.Contains(text, "@") && err == nil
 }
 
 func (o *options) check() error {

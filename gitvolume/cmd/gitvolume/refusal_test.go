@@ -26,6 +26,8 @@ func commandLines() map[string]refusal {
 		"an unknown flag":      {words("d", "--uri", "x"), []string{": --uri; ", "--help"}},
 		"a flag without value": {words("d", "--url"), []string{": --url; ", "--help"}},
 		"two directories":      {words("d", "e", "--url", "x"), []string{`"d"`, `"e"`, "of its own"}},
+		"an address alone":     {words("d", "https://me:secret@localhost/r"), []string{`"https://***@localhost/r" is an address`, "write --url before it"}},
+		"an address of ssh":    {words("d", "git@localhost:r"), []string{`"git@localhost:r" is an address`, "write --url before it"}},
 		"a quoted ~":           {words("~/notes", "--url", "x"), []string{`"~/notes"`, "$HOME"}},
 		"an empty name":        {words("", "--url", "x"), []string{"name one"}},
 		"no URL":               {words("d"), []string{"--url is missing", "ssh://"}},
@@ -63,9 +65,12 @@ func secrets(key gittest.Key) map[string]refusal {
 
 func places() map[string]refusal {
 	return map[string]refusal{
-		"a URL with a password":        {words("d", "--url", "https://me:secret@localhost/r"), []string{"--url: ", "***"}},
+		"a URL with a password":        {words("d", "--url", "https://me:secret@localhost/r"), []string{"--url: ", "***", "belongs in a file, which --token-file names"}},
+		"a URL with a query":           {words("d", "--url", "https://localhost/r?token=x"), []string{"--url: ", "belongs in a file, which --token-file names"}},
+		"a password over ssh":          {words("d", "--url", "ssh://me:secret@localhost/r"), []string{"--url: ", "***", "a file, which --ssh-key names"}},
+		"a part of a path":             {words("d", "--url", "notes.git", "--allow-local-urls"), []string{"--url: ", `"notes.git"`, "write its path from the root on, https://"}},
 		"a URL of a remote helper":     {words("d", "--url", "ext::sh -c date"), []string{"--url: "}},
-		"files without leave":          {words("d", "--url", "/srv/r.git"), []string{"--url: ", "--allow-local-urls"}},
+		"files without leave":          {words("d", "--url", "/srv/r.git"), []string{"--url: ", "directory of this machine", "--allow-local-urls"}},
 		"git's own protocol":           {words("d", "--url", "git://localhost/r"), []string{"--url: ", "can only be read"}},
 		"a tag":                        {local("d", "--ref", "refs/tags/v1"), []string{"--ref: "}},
 		"a ref that is none":           {local("d", "--ref", "a..b"), []string{"--ref: ", `"a..b"`}},

@@ -98,6 +98,20 @@ func (o *options) checkFit(url attributes.URL) error {
 	return nil
 }
 
+// inFiles says what is wrong with an address in words of one machine, which has no Secrets.
+func (o *options) inFiles(text string) string {
+	words := []string{
+		"user and token belong in a Secret (keys username and token)", "the token belongs in a file, which --token-file names",
+		"a token belongs in a Secret", "a token belongs in a file, which --token-file names",
+		"credentials belong in a Secret", "over ssh the credential is a key in a file, which --ssh-key names",
+		"a directory of the node", "a directory of this machine",
+	}
+	if o.allowLocalURLs {
+		words = append(words, "; write https://host/path,", "; write its path from the root on, https://host/path,")
+	}
+	return strings.NewReplacer(words...).Replace(text)
+}
+
 // inFlags says an error of Parse in words of the flags. It never holds a secret.
 func inFlags(err error) error {
 	text := strings.TrimPrefix(err.Error(), credential.ErrMalformed.Error()+": ")

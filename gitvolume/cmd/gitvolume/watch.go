@@ -92,7 +92,7 @@ func (w *watcher) run(ctx context.Context, hangups <-chan os.Signal) int {
 	return code
 }
 
-// explained adds to an error of the start what is to be done.
+// explained adds to an error of the start, or of the end, what is to be done.
 func (w *watcher) explained(err error) error {
 	var missing *remote.MissingRef
 	switch {
@@ -103,6 +103,8 @@ func (w *watcher) explained(err error) error {
 		return fmt.Errorf("%q is not empty any more: watch an empty directory", w.place.dir)
 	case errors.As(err, &missing):
 		return fmt.Errorf("--ref: %w", err)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: make room for the store %q and for %q", err, w.options.store, w.place.dir)
 	}
 	return err
 }
@@ -151,7 +153,7 @@ func (w *watcher) outcome(position store.Position, err error) (code int, last st
 	case !position.Stopped && w.isReplaced(position):
 		return exitFailed, w.explained(writeable.ErrReplaced).Error()
 	case err != nil:
-		return exitFailed, "what was written last is not committed, and is at the next start: " + nodeplugin.OneLine(err.Error())
+		return exitFailed, "what was written last is not committed, and is at the next start: " + nodeplugin.OneLine(w.explained(err).Error())
 	case !position.Stopped:
 		return exitFailed, "what was written last is not committed, for the reason above"
 	case position.HasUnpushed() && w.isRefGone():
@@ -160,16 +162,33 @@ func (w *watcher) outcome(position store.Position, err error) (code int, last st
 	case position.HasUnpushed():
 		return exitFailed, "there are commits on this machine alone, in " + w.store.Dir() + "; the next start pushes them"
 	}
-	last = "all is on the remote"
-	if w.arming.Unarmed != nil {
-		last = "nothing is committed while there is no class in force"
-	} else if position.HasUnrecorded() {
-		last = "all is on the remote but for modes, owners and empty directories"
+	last = "nothing is committed while there is no class in force"
+	if w.arming.Unarmed == nil {
+		last = arrived(position, w.report.LeftOut())
 	}
 	if position.Diverged {
 		last += fmt.Sprintf("; the branch is %s, until it is merged into %s", w.side(), w.asked.Ref)
 	}
 	return 0, last
+}
+
+// arrived says that all is on the remote, and what is not counted: a person who deletes the
+// directory upon it must not lose a file.
+func arrived(position store.Position, leftOut int) string {
+	var but []string
+	if position.HasUnrecorded() {
+		but = append(but, "modes, owners and empty directories")
+	}
+	switch {
+	case leftOut == 1:
+		but = append(but, "1 path that is left out")
+	case leftOut > 1:
+		but = append(but, fmt.Sprintf("%d paths that are left out", leftOut))
+	}
+	if len(but) == 0 {
+		return "all is on the remote"
+	}
+	return "all is on the remote but for " + strings.Join(but, ", and for ")
 }
 
 func isGone(path string) bool {

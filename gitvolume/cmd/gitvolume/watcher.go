@@ -117,7 +117,7 @@ func (w *watcher) readAddress() (err error) {
 	}
 	for _, flag := range []string{"url", "ref"} {
 		if rest, found := strings.CutPrefix(err.Error(), "attribute "+flag+":"); found {
-			return errors.New("--" + flag + ":" + rest)
+			return errors.New("--" + flag + ":" + w.options.inFiles(rest))
 		}
 	}
 	return err

@@ -49,8 +49,14 @@ func (s *Session) answer(conn net.Conn) {
 // give answers git's "get": the token for the server of the volume's URL, and "give up"
 // for every other one, to which a redirect may have led, and after a refusal.
 func (s *Session) give(question string) string {
-	if s.credential.kind != KindToken || !s.isOurs(question) || s.Refused() {
-		s.refuse()
+	switch {
+	case s.credential.kind != KindToken:
+		s.withhold("the server wants one, and there is none")
+		return quit
+	case !s.isOurs(question):
+		s.withhold("a server wants one that the address leads to, and the token is for " + hostPort(s.url) + " alone")
+		return quit
+	case s.Refused():
 		return quit
 	}
 	return "username=" + s.credential.username + "\npassword=" + s.credential.token() + "\n"

@@ -32,6 +32,8 @@ func (s *Session) Explanation() string {
 	switch {
 	case s.err != nil:
 		return s.err.Error()
+	case s.withheld != "":
+		return s.withheld
 	case s.presented != nil && s.login == nil && s.credential.kind == KindKey:
 		return fmt.Sprintf("the host key that %s presents is %s %s, which %s",
 			hostPort(s.url), s.presented.Type(), ssh.FingerprintSHA256(s.presented), s.distrust())
@@ -47,6 +49,13 @@ func (s *Session) distrust() string {
 		return s.given + " does not trust"
 	}
 	return "the known_hosts that came with the key does not trust"
+}
+
+// withhold is refuse for a server that is not even shown a credential, and says why.
+func (s *Session) withhold(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused, s.withheld = true, why
 }
 
 func (s *Session) refuse() {

@@ -50,6 +50,7 @@ type Session struct {
 
 	mu        sync.Mutex
 	refused   bool
+	withheld  string
 	login     *login
 	presented ssh.PublicKey
 	err       error

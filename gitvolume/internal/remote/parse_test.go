@@ -46,6 +46,7 @@ func TestWords(t *testing.T) {
 		{"a terminal's commands", "remote: \x1b[2J\x07no   \x1b[K\n", `"remote: \x1b[2J\ano"`},
 		{"no UTF-8", "caf\xe9\n", `"caf?"`},
 		{"two lines", "remote: one\nremote: two\n", `"remote: one | remote: two"`},
+		{"a helper that gives up", "remote: hello\nfatal: credential helper '!ask() { exec /tmp/x; }; ask' told us to quit\n", `"remote: hello"`},
 		{"a secret", "it is SECRET\n", `"it is -"`},
 		{"a secret where the line is cut", strings.Repeat("x ", longestLine/2-2) + "SECRET and more", ""},
 	} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -85,6 +86,38 @@ func TestHTTPSRefuses(t *testing.T) {
 			wantError(t, err, row.want)
 			_, err = c.Fetch(t.Context(), Request{Dir: gittest.NewBare(t).Dir, Remote: row.remote, Refs: map[string]string{"refs/heads/main": "refs/x/1"}})
 			wantError(t, err, row.want)
+		})
+	}
+}
+
+// A credential that is not given has its reason told, in words that are the same each time.
+func TestCredentialThatIsNotGiven(t *testing.T) {
+	b := gittest.NewBare(t)
+	b.Grow("main", "f", "1")
+	root := filepath.Dir(b.Dir)
+	ca := gittest.NewCA(t)
+	guarded := gittest.StartHTTP(t, root, gittest.HTTPOptions{User: "git", Password: token, CA: ca, Address: "127.0.0.3"})
+	first := gittest.StartHTTP(t, root, gittest.HTTPOptions{CA: ca, Around: around(func(w http.ResponseWriter, r *http.Request) bool {
+		http.Redirect(w, r, guarded.URL(r.URL.String()), http.StatusMovedPermanently)
+		return true
+	})})
+	open := at(t, gittest.StartHTTP(t, root, gittest.HTTPOptions{User: "git", Password: token}).URL("/r.git"))
+	open.Session = serve(t, credential.Anonymous(), open.URL)
+	led := lend(t, first.URL("/r.git"), map[string]string{"token": token, "ca.crt": ca.PEM})
+	for _, row := range []struct {
+		name   string
+		remote Remote
+		want   string
+	}{
+		{"there is none", open, "the server wants one, and there is none"},
+		{"it is for another server", led, "a server wants one that the address leads to, and the token is for " + led.URL.Host + ":" + strconv.Itoa(led.URL.Port) + " alone"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := newCommand(t).List(t.Context(), row.remote, "main")
+			wantError(t, err, ErrAuthentication)
+			if err != nil && !strings.HasSuffix(err.Error(), "the remote refuses the credential: "+row.want) {
+				t.Errorf("the error is %q", err)
+			}
 		})
 	}
 }

@@ -18,6 +18,10 @@ const (
 	longestLine = 1 << 10
 )
 
+// helperQuit begins git's complaint that the helper gives no credential. It has the paths of
+// the session, which are others each time, and the session says itself why.
+const helperQuit = "fatal: credential helper '"
+
 // words is what git prints for people. Lines of progress go to whoever follows it; of
 // the others the first and the last are kept.
 type words struct {
@@ -76,6 +80,9 @@ func (w *words) finish() {
 		if w.progress != nil {
 			w.progress(p)
 		}
+		return
+	}
+	if strings.HasPrefix(text, helperQuit) {
 		return
 	}
 	w.keep(text)

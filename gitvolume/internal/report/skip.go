@@ -59,6 +59,13 @@ func (v *Volume) Skipped(all []Skip) {
 	v.judge()
 }
 
+// LeftOut is how many paths are left out now.
+func (v *Volume) LeftOut() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.skipped.count
+}
+
 // follow takes what is left out now and gives what of it was not told.
 func (s *skipped) follow(sorted []Skip) (news []Skip) {
 	told := make(map[Skip]struct{}, min(len(sorted), toldPaths))

@@ -22,13 +22,16 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 		return err
 	}
 	made, err := v.draft(result)
+	isNew := made.position != v.position
+	if err == nil && isNew {
+		err = v.settle(made.position)
+	}
 	if err != nil {
+		// The next look finds it once more, and its events have been taken.
+		v.unannounced = true
 		return fmt.Errorf("commit: %w", err)
 	}
-	if made.position != v.position {
-		if err := v.settle(made.position); err != nil {
-			return fmt.Errorf("commit: %w", err)
-		}
+	if isNew {
 		v.clock.committed(began, quiet)
 		v.sayCommitted(time.Since(began))
 	}

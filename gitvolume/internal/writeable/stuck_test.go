@@ -3,6 +3,7 @@ package writeable_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,6 +51,44 @@ func TestMoveThatFailedIsFinished(t *testing.T) {
 	n.soon(func() bool { return failed.Load() && k.position(t).Move == nil })
 	n.has(files{"a": "2", "b": "2"})
 	n.stop()
+}
+
+// What a full disk kept from being committed is found once more, and that says nothing of
+// the events, which had announced it.
+func TestCommitThatFailedIsNoMissingEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("main", files{"a": "1"})
+	n := w.node()
+	n.arming.Policy.Quiesce = 50 * time.Millisecond
+	n.start()
+	var full atomic.Bool
+	n.volume.Keeper = &keeperThat{Keeper: n.volume.Keeper, refuse: func(store.Position) error {
+		if full.Load() {
+			return errors.New("no space left on device")
+		}
+		return nil
+	}}
+	n.do(n.volume.Prepare(t.Context()))
+	n.follow()
+	n.write("b", "1") // What is there at the start had no event to announce it.
+	n.soon(func() bool {
+		_, err := w.upstream.TryGit("cat-file", "-e", "main:b")
+		return err == nil
+	})
+	full.Store(true)
+	n.write("a", "2")
+	n.soon(func() bool { return n.lasts(report.CommitFailed) })
+	full.Store(false)
+	watch := n.watch
+	n.stop()
+	w.shows("a", "2")
+	watch.mu.Lock()
+	defer watch.mu.Unlock()
+	told := slices.DeleteFunc(watch.found, func(path string) bool { return path != "a" })
+	if len(told) != 1 {
+		t.Errorf("the watch was told of a %d times, want once", len(told))
+	}
 }
 
 // Without a repository nothing is done until it is worth trying again, whatever is due.

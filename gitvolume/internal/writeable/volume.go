@@ -55,7 +55,7 @@ type Volume struct {
 	// sentOver is where the branch was when it was pushed to last.
 	sentOver object.ID
 	// unannounced says that a look at everything finds what no event had to announce: it is
-	// older than the watch, or other rules count now.
+	// older than the watch, other rules count now, or a commit failed of what events announced.
 	unannounced bool
 	// remembered is the commit of the memory that was kept last.
 	remembered object.ID
