@@ -139,6 +139,7 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	for i := range 20 { // More than what the kernel has room for.
 		content := make([]byte, 900<<10)
 		_, _ = rand.Read(content)
+		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
 		path := fmt.Sprintf("large/%d", i)
 		want[path] = string(content)
 		v.write(path, want[path])
