@@ -121,7 +121,8 @@ spec:
 	s.tellsOnTheClaim("asked", "ProvisioningFailed", "PersistentVolume", "{namespace: "+s.Name+", name: asked}")
 }
 
-// TestAnUninstallationIsStopped while a volume would be left behind.
+// TestAnUninstallationIsStopped while a volume would be left behind, and is called off as
+// the chart's page says.
 func TestAnUninstallationIsStopped(t *testing.T) {
 	s := newSpace(t)
 	volume := s.written(corev1.PersistentVolumeReclaimDelete)
@@ -132,6 +133,7 @@ func TestAnUninstallationIsStopped(t *testing.T) {
 		}
 		return err
 	})
+	t.Cleanup(func() { gitDriver.Rollback(t) })
 	said, err := kube.Try("", "helm", "uninstall", gitDriver.Release, "--namespace", gitDriver.Namespace)
 	if err == nil {
 		t.Fatalf("it is uninstalled: %s", said)
