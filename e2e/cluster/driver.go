@@ -132,6 +132,29 @@ func (d *Driver) RestartPlugin(t *testing.T, node string) {
 	}
 }
 
+// StopPlugin leaves the node without the driver's pod until start is called, or the test
+// ends.
+func (d *Driver) StopPlugin(t *testing.T, node string) (start func()) {
+	t.Helper()
+	started := false
+	start = func() {
+		if !started {
+			started = true
+			d.Rollback(t)
+		}
+	}
+	t.Cleanup(start)
+	d.Upgrade(t, "--set-json", fmt.Sprintf(`affinity={"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+		{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}]}}}`, corev1.LabelHostname, node))
+	Eventually(t, Soon, node+" has no plugin", func() error {
+		if pod, err := d.Plugin(t.Context(), node); pod != nil {
+			return fmt.Errorf("it has %s (%w)", pod.Name, err)
+		}
+		return nil
+	})
+	return start
+}
+
 // Listed fails unless every node's CSINode has the driver.
 func (d *Driver) Listed(t *testing.T) {
 	t.Helper()

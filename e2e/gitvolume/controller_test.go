@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,29 +31,11 @@ func (s *space) tellsOnTheClaim(claim, reason string, words ...string) {
 	})
 }
 
-// class makes a VolumeAttributesClass of the driver's, and removes it.
-func (s *space) class(name string, parameters map[string]string) string {
-	s.T.Helper()
-	class := &storagev1.VolumeAttributesClass{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Name + "-" + name, Labels: map[string]string{gitDriver.Label(): s.Name}},
-		DriverName: gitDriver.Name, Parameters: parameters,
-	}
-	classes := kube.Client.StorageV1().VolumeAttributesClasses()
-	if _, err := classes.Create(s.T.Context(), class, metav1.CreateOptions{}); err != nil {
-		s.T.Fatalf("make a class: %v", err)
-	}
-	s.T.Cleanup(func() { _ = classes.Delete(context.WithoutCancel(s.T.Context()), class.Name, metav1.DeleteOptions{}) })
-	return class.Name
-}
-
 // written makes a writeable PersistentVolume with that policy, and its claim, and waits
 // until they are bound.
 func (s *space) written(policy corev1.PersistentVolumeReclaimPolicy) string {
 	s.T.Helper()
-	name := s.Volume(corev1.PersistentVolumeSpec{
-		AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod},
-		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{VolumeAttributes: attributes(s.HTTP("public"))}},
-	}, func(pv *corev1.PersistentVolume) { pv.Spec.PersistentVolumeReclaimPolicy = policy })
+	name := s.writeable("private", "", reclaimed(policy))
 	cluster.Eventually(s.T, cluster.Patient, name+" is bound", func() error {
 		pv, err := kube.Client.CoreV1().PersistentVolumes().Get(s.T.Context(), name, metav1.GetOptions{})
 		if err == nil && pv.Status.Phase != corev1.VolumeBound {
@@ -65,56 +46,52 @@ func (s *space) written(policy corev1.PersistentVolumeReclaimPolicy) string {
 	return name
 }
 
-// TestClassOfAClaim has a class that is wrong refused, with the parameter that is, and one
-// that is right written into the volume, where the node reads it.
+// nameClass names the class in the claim, as a person does.
+func (s *space) nameClass(claim, class string) {
+	s.T.Helper()
+	patch := fmt.Appendf(nil, `{"spec":{"volumeAttributesClassName":%q}}`, class)
+	if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Patch(s.T.Context(), claim, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		s.T.Fatalf("name a class: %v", err)
+	}
+}
+
+// TestClassOfAClaim changes the class that the claim of a pod names, while the pod writes:
+// one that is wrong is refused, with the parameter that is, and one that is right counts
+// for the volume as it runs, also one that pauses it.
 func TestClassOfAClaim(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
-	s.Commit(t, "public", "main", "file", "one")
-	claim := s.written(corev1.PersistentVolumeReclaimRetain)
-	name := func(class string) {
-		patch := fmt.Appendf(nil, `{"spec":{"volumeAttributesClassName":%q}}`, class)
-		if _, err := kube.Client.CoreV1().PersistentVolumeClaims(s.Name).Patch(t.Context(), claim, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatalf("name a class: %v", err)
-		}
-	}
-	name(s.class("wrong", map[string]string{"push.quiesce": "1s"}))
+	s.secret("token", s.TokenSecret())
+	before := s.Commit(t, "private", "main", "file", "one")
+	claim := s.writeable("private", "")
+	s.Start("pod", cluster.PodSpec("", cluster.Claim(claim)))
+	s.Runs("pod", cluster.Patient)
+	was := s.Get("pod")
+	s.Exec("pod", "echo two > /data/file")
+
+	s.nameClass(claim, s.Class(map[string]string{"push.quiesce": "1s"}))
 	s.tellsOnTheClaim(claim, "VolumeModifyFailed", "push.quiesce", "5s or more")
-	right := s.class("right", map[string]string{"push.quiesce": "5s"})
-	name(right)
-	cluster.Eventually(t, cluster.Patient, "the class counts", func() error {
-		pv, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), claim, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if is := pv.Spec.VolumeAttributesClassName; is == nil || *is != right {
-			return fmt.Errorf("the volume has the class %v", is)
+	if now := s.Git(t, "private", "rev-parse main"); now != before {
+		t.Errorf("a class that is refused has main be at %s", now)
+	}
+	right := s.Class(map[string]string{"push.quiesce": "5s"})
+	s.nameClass(claim, right)
+	s.bothTell("pod", claim, "GitVolumeArmed", right)
+	s.has("private", "main", "file", "two")
+
+	s.nameClass(claim, s.Class(map[string]string{"armed": "false"}))
+	s.bothTell("pod", claim, "GitVolumeUnarmed", "pauses")
+	s.Exec("pod", "echo three > /data/file")
+	before = s.Git(t, "private", "rev-parse main")
+	cluster.Steadily(t, 10*time.Second, "the volume is paused", func() error {
+		if now := s.Git(t, "private", "rev-parse main"); now != before {
+			return fmt.Errorf("main is at %s", now)
 		}
 		return nil
 	})
-}
-
-// TestReclaim has a volume with the policy Delete go with its claim, and one with Retain
-// stay.
-func TestReclaim(t *testing.T) {
-	t.Parallel()
-	s := newSpace(t)
-	deleted, retained := s.written(corev1.PersistentVolumeReclaimDelete), s.written(corev1.PersistentVolumeReclaimRetain)
-	s.Delete("persistentvolumeclaim", deleted)
-	s.Delete("persistentvolumeclaim", retained)
-	cluster.Eventually(t, cluster.Patient, deleted+" is gone", func() error {
-		pv, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), deleted, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case err != nil:
-			return err
-		}
-		return fmt.Errorf("it is %s with the finalizers %q", pv.Status.Phase, pv.Finalizers)
-	})
-	if pv, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), retained, metav1.GetOptions{}); err != nil || pv.DeletionTimestamp != nil {
-		t.Errorf("the volume to be retained: %v, %v", pv, err)
-	}
+	s.nameClass(claim, right)
+	s.has("private", "main", "file", "three")
+	s.Unharmed(was)
 }
 
 // TestNothingIsProvisioned has who asks for a volume told what to write.
@@ -144,7 +121,8 @@ spec:
 	s.tellsOnTheClaim("asked", "ProvisioningFailed", "PersistentVolume", "{namespace: "+s.Name+", name: asked}")
 }
 
-// TestAnUninstallationIsStopped while a volume would be left behind.
+// TestAnUninstallationIsStopped while a volume would be left behind, and is called off as
+// the chart's page says.
 func TestAnUninstallationIsStopped(t *testing.T) {
 	s := newSpace(t)
 	volume := s.written(corev1.PersistentVolumeReclaimDelete)
@@ -155,6 +133,7 @@ func TestAnUninstallationIsStopped(t *testing.T) {
 		}
 		return err
 	})
+	t.Cleanup(func() { gitDriver.Rollback(t) })
 	said, err := kube.Try("", "helm", "uninstall", gitDriver.Release, "--namespace", gitDriver.Namespace)
 	if err == nil {
 		t.Fatalf("it is uninstalled: %s", said)
@@ -185,9 +164,27 @@ func controllerAddress(ctx context.Context) (string, error) {
 	return "", errors.New("no controller serves the webhook")
 }
 
-// TestWebhook has a volume that nobody pulls pulled on every node when its forge says so,
-// and by nobody else.
-func TestWebhook(t *testing.T) {
+// leads waits until the resizer of a pod of the controller lets classes count, and not that
+// of another, which is gone, and gives the pod's name.
+func leads(t *testing.T, another string) (pod string) {
+	t.Helper()
+	cluster.Eventually(t, cluster.Soon, "a controller leads", func() error {
+		lease, err := kube.Client.CoordinationV1().Leases(gitDriver.Namespace).Get(t.Context(), "external-resizer-git-liken-sh", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == another {
+			return errors.New("none does yet")
+		}
+		pod = *lease.Spec.HolderIdentity
+		return kube.Ready(t.Context(), gitDriver.Namespace, pod)
+	})
+	return pod
+}
+
+// TestTwoControllers have a volume that nobody pulls pulled on every node when its forge
+// says so, and by nobody else. When the one is killed that leads, a class still counts.
+func TestTwoControllers(t *testing.T) {
 	s := newSpace(t)
 	s.Commit(t, "private", "main", "file", "one")
 	s.secret("key", s.KeySecret())
@@ -217,4 +214,18 @@ func TestWebhook(t *testing.T) {
 	for _, node := range kube.Nodes {
 		s.shows(node, "file", "two")
 	}
+
+	claim = s.written(corev1.PersistentVolumeReclaimRetain)
+	killed := leads(t, "")
+	kube.Run(t, "kubectl", "--namespace", gitDriver.Namespace, "delete", "pod", killed, "--force", "--grace-period=0", "--wait=false")
+	leads(t, killed)
+	class := s.Class(soon())
+	s.nameClass(claim, class)
+	cluster.Eventually(t, cluster.Patient, "the class counts", func() error {
+		pv, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), claim, metav1.GetOptions{})
+		if err == nil && (pv.Spec.VolumeAttributesClassName == nil || *pv.Spec.VolumeAttributesClassName != class) {
+			err = fmt.Errorf("the volume has the class %v", pv.Spec.VolumeAttributesClassName)
+		}
+		return err
+	})
 }

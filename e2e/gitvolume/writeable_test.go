@@ -34,6 +34,11 @@ func (s *space) writeable(repository, class string, change ...func(*corev1.Persi
 	return s.Volume(spec, change...)
 }
 
+// reclaimed gives a PersistentVolume that policy.
+func reclaimed(policy corev1.PersistentVolumeReclaimPolicy) func(*corev1.PersistentVolume) {
+	return func(volume *corev1.PersistentVolume) { volume.Spec.PersistentVolumeReclaimPolicy = policy }
+}
+
 // sideOf is the side branch of a volume of the branch main.
 func sideOf(handle string) string { return "main." + handle }
 
@@ -65,8 +70,8 @@ func (s *space) branches(repository string, want ...string) {
 	}
 }
 
-// setClass names the class in the PersistentVolume, as the resizer does once a change of
-// the claim is applied.
+// setClass names the class in the PersistentVolume, as the resizer does once the controller
+// has found that of the claim right.
 func (s *space) setClass(volume, class string) {
 	s.T.Helper()
 	kube.Run(s.T, "kubectl", "patch", "persistentvolume", volume, "--type=merge", "--patch", fmt.Sprintf(`{"spec":{"volumeAttributesClassName":%q}}`, class))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -233,8 +232,8 @@ func TestMistakesOfWriters(t *testing.T) {
 	}
 }
 
-// TestArming changes the class under a pod that writes: none, one, another, one that cannot
-// be used, one that pauses.
+// TestArming changes the class in the PersistentVolume under a pod that writes, past what
+// the controller refuses of a claim: none, one, another, one that cannot be used.
 func TestArming(t *testing.T) {
 	t.Parallel()
 	s := newSpace(t)
@@ -249,14 +248,6 @@ func TestArming(t *testing.T) {
 	s.bothTell("pod", claim, "GitVolumePending", "file")
 
 	first := s.Class(soon())
-	kube.Run(t, "kubectl", "--namespace", s.Name, "patch", "persistentvolumeclaim", claim, "--patch", fmt.Sprintf(`{"spec":{"volumeAttributesClassName":%q}}`, first))
-	before := s.Git(t, "private", "rev-parse main")
-	cluster.Steadily(t, 8*time.Second, "what the claim says is not applied", func() error {
-		if now := s.Git(t, "private", "rev-parse main"); now != before {
-			return fmt.Errorf("main is at %s", now)
-		}
-		return nil
-	})
 	s.setClass(claim, first)
 	s.bothTell("pod", claim, "GitVolumeArmed", first)
 	s.has("private", "main", "file", "two")
@@ -280,8 +271,6 @@ func TestArming(t *testing.T) {
 
 	s.setClass(claim, s.Class(map[string]string{"push.quiesce": "1s"}))
 	s.bothTell("pod", claim, "GitVolumeUnarmed", "push.quiesce")
-	s.setClass(claim, s.Class(map[string]string{"armed": "false"}))
-	s.bothTell("pod", claim, "GitVolumeUnarmed", "pauses")
 	s.Exec("pod", "echo four > /data/file")
 	s.setClass(claim, first)
 	s.has("private", "main", "file", "four")

@@ -97,20 +97,12 @@ func TestCopyGoesWhenItsPluginIsBack(t *testing.T) {
 		s.Runs(node, cluster.Soon)
 		s.Delete("pod", node)
 	}
-	t.Cleanup(func() { perNode.Rollback(t) })
-	perNode.Upgrade(t, "--set-json", fmt.Sprintf(`affinity={"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
-		{"nodeSelectorTerms":[{"matchExpressions":[{"key":%q,"operator":"NotIn","values":[%q]}]}]}}}`, corev1.LabelHostname, down))
-	cluster.Eventually(t, cluster.Soon, down+" has no plugin", func() error {
-		if pod, err := perNode.Plugin(t.Context(), down); pod != nil {
-			return fmt.Errorf("it has %s (%w)", pod.Name, err)
-		}
-		return nil
-	})
+	start := perNode.StopPlugin(t, down)
 	s.Delete("persistentvolumeclaim", volume)
 	s.Delete("persistentvolume", volume)
 	copyGoes(t, up, volume)
 	copyStays(t, down, volume)
-	perNode.Rollback(t)
+	start()
 	perNode.PluginRuns(t, down)
 	copyGoes(t, down, volume)
 }
