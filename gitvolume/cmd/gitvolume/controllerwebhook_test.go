@@ -12,8 +12,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
 
 	"liken.sh/csicommon/csitest/apiserver"
 	"liken.sh/csicommon/csitest/page"
@@ -127,22 +125,6 @@ func (c *controllerProcess) wantMetricsOnThePage(t *testing.T) {
 	}
 }
 
-// controllerRole are the rules of one of the roles that the page of the controller has.
-func controllerRole(t *testing.T, kind string) []rbacv1.PolicyRule {
-	t.Helper()
-	manifest := regexp.MustCompile("(?ms)^apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\n.*?^(?:---|```)$").FindString(page.Read(t, controlPage))
-	var role struct {
-		Rules []rbacv1.PolicyRule `json:"rules"`
-	}
-	if err := yaml.Unmarshal([]byte(regexp.MustCompile("(?m)^(---|```)$").ReplaceAllString(manifest, "")), &role); err != nil {
-		t.Fatal(err)
-	}
-	if len(role.Rules) == 0 {
-		t.Fatalf("%s has no %s with rules", controlPage, kind)
-	}
-	return role.Rules
-}
-
 // The controller asks for nothing that its roles do not grant, and they grant nothing that
 // it does not ask for: PersistentVolumes in the cluster, Secrets in listed namespaces only.
 func TestTheRolesAreWhatTheControllerCalls(t *testing.T) {
@@ -150,7 +132,7 @@ func TestTheRolesAreWhatTheControllerCalls(t *testing.T) {
 	type permission struct{ scope, verb, resource string }
 	granted := map[permission]bool{}
 	for scope, kind := range map[string]string{"cluster": "ClusterRole", "namespace": "Role"} {
-		for _, rule := range controllerRole(t, kind) {
+		for _, rule := range page.RoleOf(t, controlPage, kind).Rules {
 			if !slices.Equal(rule.APIGroups, []string{""}) || len(rule.NonResourceURLs)+len(rule.ResourceNames) > 0 {
 				t.Errorf("the rule %+v is not of the core group alone", rule)
 			}
