@@ -8,7 +8,6 @@ import (
 
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
-	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
@@ -33,7 +32,7 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	up, err := v.fetch(ctx, remote.Foreground)
+	up, err := v.fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("fetch a lost repository again: %w", err)
 	}
