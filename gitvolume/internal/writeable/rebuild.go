@@ -56,6 +56,9 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	default:
 		p.Tip, p.Base, p.Side, p.Diverged = found.tip, found.base, found.side, found.diverged
 	}
+	if !p.Diverged {
+		p.Leaving = v.position.Leaving
+	}
 	if err := v.anchor(p); err != nil {
 		return err
 	}
