@@ -75,7 +75,11 @@ test: setup format alone tidy vet lint unit ## What CI runs first: format, modul
 # The packages whose tests start most programs.
 many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$
 
+# What the drivers are made of, for the cache of tests that compile them as they run.
+sources = $(shell find csicommon pernode gitvolume -type f \( -name '*.go' -o -name 'go.*' \) -not -name '*_test.go' -print0 | sort -z | xargs -0 sha256sum | sha256sum)
+
 .PHONY: unit
+unit: export LIKEN_TEST_SOURCES = $(sources)
 unit: setup helm ## Unit and integration tests of every module, most of the drivers' with the race detector.
 	@# Tests mostly wait, for disks and for servers that do not answer.
 	@MODULES='csicommon pernode' hack/each go test -race -p 4 -timeout 30m ./...
