@@ -107,6 +107,8 @@ func (h *home) shell(commands string) {
 	}
 }
 
+var positionLine = regexp.MustCompile("(?m)/record\\.json: *\"([a-z]+)\": \"([0-9a-f]+)\",?$")
+
 // What a node has that the remote has not is found, and got out, by the page's commands.
 func TestCommitsComeOutOfAStore(t *testing.T) {
 	t.Parallel()
@@ -150,8 +152,15 @@ func TestCommitsComeOutOfAStore(t *testing.T) {
 		return all.String()
 	}
 	values := fmt.Sprintf("store=%q handle=%q url=%q\n", stores[0], handle, h.remote.Dir)
-	if said := h.prints(values + blocks("What is on a node alone")); !strings.HasPrefix(said, "1 commits of refs/git-csi/volumes/"+handle+"/tip") {
-		t.Errorf("what is there alone is said to be\n%s", said)
+	position := func() map[string]string {
+		found := map[string]string{}
+		for _, match := range positionLine.FindAllStringSubmatch(h.prints(values+blocks("What is on a node alone")), -1) {
+			found[match[1]] = match[2]
+		}
+		return found
+	}
+	if is := position(); is["tip"] == "" || is["base"] == "" || is["tip"] == is["base"] || is["tip"] == is["side"] {
+		t.Errorf("what was not pushed is shown as %q", is)
 	}
 	said := h.prints(values + blocks("Commits of a node that does not come back") + "true\n")
 	if !strings.Contains(said, "Update b") || !strings.Contains(said, "tree: c\n") {
@@ -159,6 +168,13 @@ func TestCommitsComeOutOfAStore(t *testing.T) {
 	}
 	if got := h.remote.Git("show", "rescued:b"); got != "written" {
 		t.Errorf("the remote has %q", got)
+	}
+
+	p = h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	p.stop(0)
+	if is := position(); is["tip"] == "" || is["tip"] != is["base"] {
+		t.Errorf("what was pushed is shown as %q", is)
 	}
 }
 
