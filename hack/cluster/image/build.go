@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -110,7 +111,11 @@ func (b Builder) bud(file Dockerfile) error {
 		pull = "--pull=always"
 	}
 	// No namespace is made that a container may not make.
-	arguments := []string{"bud", pull, "--isolation=chroot", "--file", file.Path, "--tag", file.Name}
+	arguments := []string{
+		"bud", pull, "--isolation=chroot", "--file", file.Path, "--tag", file.Name,
+		// What compiles for another architecture runs on this one. Others set that themselves.
+		"--build-arg", "BUILDPLATFORM=linux/" + runtime.GOARCH,
+	}
 	for _, argument := range file.Arguments {
 		arguments = append(arguments, "--build-arg", argument)
 	}
