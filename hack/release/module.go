@@ -38,7 +38,7 @@ func (r repository) buildsAlone(driver string) (err error) {
 	if err := ownShared([]byte(text)); err != nil {
 		return fmt.Errorf("%s/go.mod: %w", driver, err)
 	}
-	_, err = module.run("go", "build", "-mod=readonly", "-tags", "grpcnotrace", "-o", os.DevNull, "./cmd/"+driver)
+	_, err = module.run("go", "build", "-mod=readonly", "-trimpath", "-tags", "grpcnotrace", "-o", os.DevNull, "./cmd/"+driver)
 	if err != nil {
 		return fmt.Errorf("%s does not build from what is committed: %w", driver, err)
 	}
