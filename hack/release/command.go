@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// command is how programs are run: where, and with which more variables.
+// command is how programs are run: where, with which more variables, and told what.
 type command struct {
-	dir string
-	env []string
+	dir   string
+	env   []string
+	stdin string
 }
 
 // run returns what the program printed, and as an error what it complained about.
@@ -20,6 +21,7 @@ func (c command) run(program string, arguments ...string) (string, error) {
 	cmd := exec.Command(program, arguments...)
 	cmd.Dir = c.dir
 	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Stdin = strings.NewReader(c.stdin)
 	var output, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &complaint
 	if err := cmd.Run(); err != nil {
@@ -41,6 +43,8 @@ type tools struct {
 // findTools builds them, unless Go has them in its cache: cosign for minutes.
 func findTools(root, work string) (tools, error) {
 	found := tools{command: command{dir: root, env: []string{
+		// A login lasts as long as the release, and a rehearsal uses nobody's.
+		"DOCKER_CONFIG=" + work + "/docker",
 		"HELM_CACHE_HOME=" + work + "/helm", "HELM_CONFIG_HOME=" + work + "/helm", "HELM_DATA_HOME=" + work + "/helm",
 	}}}
 	for name, at := range map[string]struct {
@@ -58,4 +62,12 @@ func findTools(root, work string) (tools, error) {
 		*at.path = path
 	}
 	return found, nil
+}
+
+// login has all tools write to the registry, which is a host and a path.
+func (t tools) login(registry, user, password string) error {
+	host, _, _ := strings.Cut(registry, "/")
+	t.stdin = password
+	_, err := t.run(t.crane, "auth", "login", host, "--username", user, "--password-stdin")
+	return err
 }

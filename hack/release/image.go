@@ -24,9 +24,13 @@ func (r repository) dockerfile(t tag, architecture string) (image.Dockerfile, er
 	if err != nil {
 		return image.Dockerfile{}, err
 	}
+	proxy, err := command{dir: r.root}.run("go", "env", "GOPROXY")
+	if err != nil {
+		return image.Dockerfile{}, err
+	}
 	return image.Dockerfile{
 		Path: filepath.Join(r.root, t.driver, "Dockerfile"), Context: r.root, Name: "localhost/release/" + t.driver + ":" + architecture,
-		Arguments: []string{"VERSION=" + t.version, "GOPROXY=" + os.Getenv("GOPROXY")},
+		Arguments: []string{"VERSION=" + t.version, "GOPROXY=" + proxy},
 		Options:   []string{"--platform", "linux/" + architecture, "--timestamp", committed},
 	}, nil
 }

@@ -49,6 +49,9 @@ func publishFromContinuousIntegration(r repository, t tag) (err error) {
 	if p.signer, err = workflowIdentity(programs); err != nil {
 		return err
 	}
+	if err := programs.login(registry, os.Getenv("REGISTRY_USER"), os.Getenv("REGISTRY_PASSWORD")); err != nil {
+		return err
+	}
 	return p.publish()
 }
 
@@ -166,18 +169,17 @@ func (p publication) pushImages() (index reference, images map[string]reference,
 // provenance says what the release was built from and by which run, as SLSA's version 1
 // has it. Whoever signs it vouches for it.
 func (p publication) provenance() (string, error) {
-	source := os.Getenv("GITHUB_SERVER_URL") + "/" + os.Getenv("GITHUB_REPOSITORY")
 	statement := map[string]any{
 		"buildDefinition": map[string]any{
 			"buildType":          "https://liken.sh/release/v1",
-			"externalParameters": map[string]any{"source": source, "tag": p.String()},
+			"externalParameters": map[string]any{"source": source(), "tag": p.String()},
 			"resolvedDependencies": []map[string]any{{
-				"uri": "git+" + source + "@refs/tags/" + p.String(), "digest": map[string]string{"gitCommit": p.commit},
+				"uri": "git+" + source() + "@refs/tags/" + p.String(), "digest": map[string]string{"gitCommit": p.commit},
 			}},
 		},
 		"runDetails": map[string]any{
-			"builder":  map[string]any{"id": os.Getenv("GITHUB_SERVER_URL") + "/" + os.Getenv("GITHUB_WORKFLOW_REF")},
-			"metadata": map[string]any{"invocationId": source + "/actions/runs/" + os.Getenv("GITHUB_RUN_ID") + "/attempts/" + os.Getenv("GITHUB_RUN_ATTEMPT")},
+			"builder":  map[string]any{"id": workflow()},
+			"metadata": map[string]any{"invocationId": source() + "/actions/runs/" + os.Getenv("GITHUB_RUN_ID") + "/attempts/" + os.Getenv("GITHUB_RUN_ATTEMPT")},
 		},
 	}
 	text, err := json.MarshalIndent(statement, "", "  ")

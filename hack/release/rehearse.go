@@ -185,8 +185,6 @@ func (p *publication) publishLocally() (err error) {
 	if err != nil {
 		return err
 	}
-	// Nobody's login is used.
-	programs.env = append(programs.env, "DOCKER_CONFIG="+filepath.Join(p.work, "docker"))
 	host, stop, err := localRegistry(programs, filepath.Join(p.work, "registry"))
 	if err != nil {
 		return err

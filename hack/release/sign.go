@@ -27,14 +27,23 @@ func throwAwayKey(t tools, dir string) (signer, error) {
 	return signer{tools: t, key: filepath.Join(dir, "cosign.key")}, err
 }
 
+// releaseWorkflow is the one whose jobs publish. A certificate names it, not the workflow
+// that calls it.
+const releaseWorkflow = ".github/workflows/release.yaml"
+
 // workflowIdentity is that of the workflow this runs in.
 func workflowIdentity(t tools) (signer, error) {
-	workflow := os.Getenv("GITHUB_WORKFLOW_REF")
-	if workflow == "" {
-		return signer{}, errors.New("this is no run of a workflow, which alone signs: GITHUB_WORKFLOW_REF is not set; make release-dry-run rehearses a release")
+	if os.Getenv("GITHUB_ACTIONS") != "true" {
+		return signer{}, errors.New("this is no run of a workflow, which alone signs; make release-dry-run rehearses a release")
 	}
-	return signer{tools: t, identity: os.Getenv("GITHUB_SERVER_URL") + "/" + workflow}, nil
+	return signer{tools: t, identity: workflow()}, nil
 }
+
+// workflow is the release's, at its tag.
+func workflow() string { return source() + "/" + releaseWorkflow + "@" + os.Getenv("GITHUB_REF") }
+
+// source is the repository's address.
+func source() string { return os.Getenv("GITHUB_SERVER_URL") + "/" + os.Getenv("GITHUB_REPOSITORY") }
 
 func (s signer) how() []string {
 	if s.key == "" {
