@@ -58,8 +58,8 @@ func publishFromContinuousIntegration(r repository, t tag) (err error) {
 // publish does the whole: the chart comes last, so where it is there, all is. Whoever
 // was interrupted begins again; what is complete is never replaced.
 func (p publication) publish() (err error) {
-	if _, err := p.run(p.crane, "digest", p.chartName()+":"+p.chartVersion()); err == nil {
-		return fmt.Errorf("%s is published already: a release is never replaced; prepare another", p.tag)
+	if err := p.notPublished(); err != nil {
+		return err
 	}
 	if p.commit, err = p.git("rev-parse", "HEAD"); err != nil {
 		return err
@@ -107,6 +107,21 @@ func (p publication) publish() (err error) {
 		}
 	}
 	return p.check(index, images, chart)
+}
+
+// notPublished fails where the chart is there, and where the registry does not say. One
+// that has nothing of that name may deny it, as it denies what is private.
+func (p publication) notPublished() error {
+	_, err := p.run(p.crane, "digest", p.chartName()+":"+p.chartVersion())
+	if err == nil {
+		return fmt.Errorf("%s is published already: a release is never replaced; prepare another", p.tag)
+	}
+	for _, absent := range []string{"MANIFEST_UNKNOWN", "NAME_UNKNOWN", "DENIED", "404 Not Found"} {
+		if strings.Contains(err.Error(), absent) {
+			return nil
+		}
+	}
+	return fmt.Errorf("find out whether %s is published: %w", p.tag, err)
 }
 
 // check verifies all as a user can.
