@@ -16,7 +16,7 @@ const usage = `usage:
   licences check DIR PACKAGE   fail unless all that the package links is allowed
   licences list DIR PACKAGE    the modules with their versions and licences, as JSON
   licences texts DIR PACKAGE   the texts of all licences and notices, for an image
-DIR is the package's module. What GOOS, GOARCH and CGO_ENABLED say is what is meant.`
+DIR is the package's module. What GOOS, GOARCH and CGO_ENABLED say is what is meant`
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {

@@ -21,7 +21,7 @@ const usage = `usage:
   release image TAG                 build the tag's image for this machine's architecture
   release publish TAG               push, sign and verify those images and the chart
   release notes TAG                 print what the changelog says of the tag
-DRIVER is pernode or gitvolume, TAG is DRIVER/vX.Y.Z.`
+DRIVER is pernode or gitvolume, TAG is DRIVER/vX.Y.Z`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
