@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -11,6 +12,9 @@ import (
 
 // localRegistry serves a registry on this machine, for a rehearsal, until stop is called.
 func localRegistry(t tools, dir string) (host string, stop func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, fmt.Errorf("make room for a registry: %w", err)
+	}
 	serve := exec.Command(t.crane, "registry", "serve", "--address", "127.0.0.1:0", "--disk", dir)
 	// It must not outlive a rehearsal that is killed.
 	serve.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
