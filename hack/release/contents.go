@@ -36,6 +36,8 @@ func (p publication) writeList(image reference, architecture string) (string, er
 	if err != nil {
 		return "", err
 	}
+	say("in the image for %s: %d modules, %d packages of Debian", architecture,
+		bytes.Count(list, []byte(`"purl": "pkg:golang/`)), bytes.Count(list, []byte(`"purl": "pkg:deb/`)))
 	file := filepath.Join(p.output, fmt.Sprintf("%s-%s-%s.cdx.json", p.driver, p.version, architecture))
 	if err := os.WriteFile(file, list, 0o644); err != nil {
 		return "", fmt.Errorf("write what is in the image: %w", err)
