@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,6 +81,44 @@ func TestLargeBodies(t *testing.T) {
 		if large.sent > 16*bodyLimit {
 			t.Errorf("%s: it took %d bytes", path, large.sent)
 		}
+	}
+}
+
+// Many large bodies at once, none of which ends, take a bounded share of memory.
+func TestManyLargeBodies(t *testing.T) {
+	address := listens(t)
+	head := []byte("POST /webhook/shop/forge HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n{\"a\":\"")
+	filling := bytes.Repeat([]byte("x"), bodyLimit-1000)
+	var clients sync.WaitGroup
+	ends := make(chan struct{})
+	for range 400 {
+		clients.Go(func() {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				return // There may be too many for the queue of the kernel.
+			}
+			defer func() { _ = conn.Close() }()
+			_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
+			_, err = conn.Write(head)
+			if err == nil {
+				_, err = conn.Write(filling)
+			}
+			if err == nil {
+				<-ends
+			}
+		})
+	}
+	highest := uint64(0)
+	for began := time.Now(); time.Since(began) < 5*time.Second; time.Sleep(10 * time.Millisecond) {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		highest = max(highest, m.HeapInuse)
+	}
+	close(ends)
+	clients.Wait()
+	t.Logf("the heap has %d MiB at the most", highest>>20)
+	if highest > 64<<20 {
+		t.Errorf("the heap has %d bytes", highest)
 	}
 }
 

@@ -63,6 +63,43 @@ func TestRefusalsAreAlike(t *testing.T) {
 	}
 }
 
+// Nor are they told apart by how fast a body is taken that is not in memory as a whole, which
+// has to wait for the Secret.
+func TestRefusalsOfLargeBodiesAreAlike(t *testing.T) {
+	for name, row := range map[string]struct {
+		path    string
+		secret  string
+		prepare func(h *hook)
+	}{
+		"a wrong signature":          {"/webhook/shop/forge", "wrong", nil},
+		"a wrong signature, cached":  {"/webhook/shop/forge", "wrong", func(h *hook) { h.send("/webhook/shop/forge", h.push()) }},
+		"an unknown Secret":          {"/webhook/shop/other", "s3cret", nil},
+		"a Secret that is not read":  {"/webhook/shop/forge", "s3cret", secretsAre(apiserver.Refuse(500))},
+		"a Secret that never comes":  {"/webhook/shop/forge", "s3cret", secretsAre(apiserver.Hold(nil))},
+		"a Secret of a slow server":  {"/webhook/shop/forge", "wrong", secretsAre(slowly(time.Second))},
+		"a Secret that is not there": {"/webhook/shop/forge", "s3cret", func(h *hook) { h.server.DeleteSecret("shop", "forge") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, h *hook) {
+				if row.prepare != nil {
+					row.prepare(h)
+				}
+				h.marked()
+				d := deliver("github", "push", row.secret, h.largePush(bodyLimit))
+				if got, want := h.send(row.path, d), (sent{http.StatusUnauthorized, "refused\n", secretWithin + refusedAfter}); got != want {
+					t.Errorf("%+v, want %+v", got, want)
+				}
+				d.body = append(d.body, ' ')
+				began := time.Now()
+				if got := h.sendChunked(row.path, d); got.code != http.StatusRequestEntityTooLarge || got.took != secretWithin {
+					t.Errorf("one that is too large is answered %+v after %v", got, time.Since(began))
+				}
+				h.wantMarked()
+			})
+		})
+	}
+}
+
 // secretsAre has every read of a Secret be answered so.
 func secretsAre(action apiserver.Action) func(h *hook) {
 	return func(h *hook) { h.server.Inject(apiserver.Fault{Resource: "secrets", Do: action}) }
