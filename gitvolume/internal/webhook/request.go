@@ -204,7 +204,7 @@ func saysAccepted(volumes int, ref string) string {
 }
 
 // mark marks the volumes, and returns those that it could not within the patience of a
-// sender, and why. What takes longer is marked all the same.
+// sender, and why. What takes longer is marked all the same, and what then fails tried again.
 func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -212,10 +212,11 @@ func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, er
 	for _, t := range found {
 		asked = append(asked, w.marks.ask(t))
 	}
-	for _, m := range asked {
+	for i, m := range asked {
 		select {
 		case <-m.done:
 		case <-ctx.Done():
+			go w.follow(asked[i:])
 			return failed, err
 		}
 		if m.err != nil {
@@ -223,4 +224,18 @@ func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, er
 		}
 	}
 	return failed, err
+}
+
+// follow has marks be tried again that fail when nobody waits for them any more. Each ends,
+// since making it does.
+func (w *Webhook) follow(asked []*mark) {
+	for _, m := range asked {
+		<-m.done
+		if m.err == nil {
+			continue
+		}
+		w.settings.Log.Warn("a volume cannot be marked, trying again", "volume", m.target.volume, "error", m.err)
+		w.backlog.add([]target{m.target})
+		w.wake()
+	}
 }
