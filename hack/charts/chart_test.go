@@ -45,7 +45,7 @@ func charts() []chart {
 			docs: "../../gitvolume/docs", flags: "reference/node.md",
 			driver: "git.liken.sh", store: "/var/lib/liken/git", plugin: "gitvolume-node",
 			command: []string{"node"}, scratch: []string{"/tmp"},
-			objects: 16, fullObjects: 16, others: "controller: {serviceAccount: {create: true}}\nuninstallCheck: true",
+			objects: 16, fullObjects: 19, others: "controller: {serviceAccount: {create: true}}\nwebhook: {enabled: true, namespaces: [shop], replicas: 2}\nuninstallCheck: true",
 			withTest: "test: {url: 'https://git.example.com/shop/config.git'}",
 			unset:    []string{"standalone", "version"},
 		},

@@ -15,19 +15,19 @@ however it is scraped; GitVolumePluginDown excepted, whose metric is Prometheus'
       Pods on its node that use volumes of git.liken.sh may not start or end, and nothing
       follows its repositories. Look at the pod's state and log.
 - alert: GitVolumeControllerDown
-  expr: up{job="{{ .Release.Namespace }}/{{ include "gitvolume.controller" . }}"} == 0
+  expr: up{job=~"{{ .Release.Namespace }}/({{ include "gitvolume.controller" . }}|{{ include "gitvolume.webhook" . }})"} == 0
   for: 10m
   labels:
     severity: warning
   annotations:
     summary: The git driver's controller {{ "{{ $labels.pod }}" }} cannot be scraped.
     description: >-
-      New classes of claims do not count, volumes with the policy Delete stay, and forges
-      are not heard. Volumes go on. Look at the state of the pod and the log of its
-      container {{ "{{ $labels.container }}" }}.
+      New classes of claims do not count and volumes with the policy Delete stay, or, if it is
+      the webhook, forges are not heard. Volumes go on. Look at the state of the pod and the
+      log of its container {{ "{{ $labels.container }}" }}.
 {{- end }}
 - alert: GitVolumeAbsent
-  expr: absent(git_csi_build_info)
+  expr: absent(git_csi_build_info{component="node"})
   for: 10m
   labels:
     severity: warning
@@ -36,6 +36,17 @@ however it is scraped; GitVolumePluginDown excepted, whose metric is Prometheus'
     description: >-
       No node shows metrics of git.liken.sh: it runs nowhere, or nothing scrapes it, and no
       other alert of it can fire.
+- alert: GitVolumeControllerAbsent
+  expr: absent(git_csi_build_info{component="controller"}){{ if .Values.webhook.enabled }} or absent(git_csi_build_info{component="webhook"}){{ end }}
+  for: 10m
+  labels:
+    severity: warning
+  annotations:
+    summary: No {{ "{{ $labels.component }}" }} of the git driver is scraped.
+    description: >-
+      It runs nowhere, or nothing scrapes it. Without the controller new classes of claims do
+      not count and volumes with the policy Delete stay; without the webhook forges are not
+      heard. Volumes go on.
 - alert: GitVolumeAbnormal
   expr: git_csi_volume_abnormal == 1
   for: {{ .Values.prometheusRule.abnormalFor }}
