@@ -59,7 +59,7 @@ func (v *volume) check() {
 	copied := filepath.Join(v.s.Store, "copies", v.handle)
 	if v.holder == nobody && len(v.exists) == 0 {
 		v.s.await("the copy of "+v.handle+" to be removed", func() bool { return !exists(copied) })
-		v.copied, v.condemned, v.mark, v.stirred, v.tree = false, false, "", false, tree{}
+		v.copied, v.mark, v.stirred, v.tree = false, "", false, tree{} // What comes next is condemned too.
 	}
 	if v.copied && !v.condemned && !exists(copied) {
 		v.wrong("its copy is gone")

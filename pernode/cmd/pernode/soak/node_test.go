@@ -91,7 +91,7 @@ func newSoak(t *testing.T, seed uint64) *soak {
 	for i := range volumes {
 		handle := fmt.Sprintf("vol-%d", i)
 		s.volumes = append(s.volumes, &volume{
-			s: s, number: i, handle: handle, names: [2]string{handle, handle + "-again"}, exists: map[string]bool{}, holder: nobody,
+			s: s, number: i, handle: handle, names: [2]string{handle, handle + "-again"}, exists: map[string]bool{}, condemned: true, holder: nobody,
 		})
 	}
 	return s

@@ -22,7 +22,7 @@ const (
 	longestStorm  = 15 * time.Second
 	// firstCheck is what time is left for a check before it is known how long one takes: the
 	// plugin may have put off for half a minute what it could not do in the storm.
-	firstCheck = 45 * time.Second
+	firstCheck = time.Minute
 )
 
 // TestSoak tortures the plugin for SOAK_TIME, which begins once it is built, from SOAK_SEED.

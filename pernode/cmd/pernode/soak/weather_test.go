@@ -169,8 +169,13 @@ func otherCluster() apiserver.Fault {
 	}}
 }
 
-// await is process.Await for what has to become true once the sky is clear.
+// await is process.Await for what has to become true once the sky is clear. It tells what took
+// long: the plugin may have put something off, and has to come back to it.
 func (s *soak) await(what string, condition func() bool) {
 	s.T.Helper()
+	began := time.Now()
 	process.Await(s.T, what, func() bool { return s.T.Failed() || condition() })
+	if took := time.Since(began); took > 2*time.Second {
+		s.note("it took %v for %s", took.Round(time.Millisecond), what)
+	}
 }
