@@ -20,9 +20,6 @@ const (
 	podsPerVolume = 3
 	shortestStorm = 5 * time.Second
 	longestStorm  = 15 * time.Second
-	// firstCheck is what time is left for a check before it is known how long one takes: the
-	// plugin may have put off for half a minute what it could not do in the storm.
-	firstCheck = time.Minute
 )
 
 // TestSoak tortures the plugin for SOAK_TIME, which begins once it is built, from SOAK_SEED.
@@ -35,10 +32,16 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install()
-	longest := firstCheck
-	for s.rounds == 0 || time.Until(end) > longest+shortestStorm {
-		s.round(min(max((time.Until(end)-longest)/2, shortestStorm), longestStorm))
-		longest = max(longest, s.checking)
+	// What a check takes, of a round with kills and of a calm one.
+	checks := [2]time.Duration{time.Minute, 5 * time.Second}
+	for {
+		check := &checks[(s.rounds+1)%2]
+		left := time.Until(end) - *check
+		if s.rounds > 0 && left < shortestStorm {
+			return
+		}
+		s.round(min(max(left/2, shortestStorm), longestStorm))
+		*check = max(*check, s.checking)
 		if t.Failed() {
 			return
 		}
@@ -95,7 +98,7 @@ func (s *soak) round(storm time.Duration) {
 	close(over)
 	actors.Wait()
 	began := time.Now()
-	s.check()
+	s.check(isCalm)
 	if isCalm && !s.T.Failed() {
 		s.clear()
 		s.wantNoMore(before)
