@@ -26,7 +26,7 @@ func (s *soak) weather(until time.Time, kills bool) {
 		choices := []choice{{2, func() {}}, {3, func() { s.fill(random) }}, {6, func() { s.breakAPI(random) }}}
 		if kills {
 			choices = append(choices,
-				choice{6, func() { s.restart(random) }}, choice{1, func() { s.restart(random); s.restart(random) }},
+				choice{14, func() { s.restart(random) }}, choice{2, func() { s.restart(random); s.restart(random) }},
 				choice{2, func() { s.restartAsAfterReboot(random) }},
 				choice{2, func() { s.fill(random, func() { s.restart(random) }) }},
 				choice{2, func() { s.breakAPI(random, func() { s.restart(random) }) }})
@@ -36,7 +36,7 @@ func (s *soak) weather(until time.Time, kills bool) {
 			s.T.Errorf("the plugin has ended by itself")
 			s.read(0)
 		}
-		pause(random, 200)
+		pause(random, 100)
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *soak) fill(random *rand.Rand, meanwhile ...func()) {
 	for _, do := range meanwhile {
 		do()
 	}
-	pause(random, 700)
+	pause(random, 400)
 	if err := os.RemoveAll(dir); err != nil {
 		s.T.Errorf("free the disk: %v", err)
 	}
@@ -147,7 +147,7 @@ func (s *soak) breakAPI(random *rand.Rand, meanwhile ...func()) {
 	for _, do := range meanwhile {
 		do()
 	}
-	pause(random, 1500)
+	pause(random, 800)
 	close(release)
 	repaired()
 	s.API.DropWatches()
