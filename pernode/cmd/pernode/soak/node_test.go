@@ -143,6 +143,8 @@ func (s *soak) install() {
 	s.T.Helper()
 	s.canary = newCanary(s.T, filepath.Join(s.disk, "neighbour"))
 	s.start()
+	// A store that was never told of a cluster takes the first that answers for its own.
+	s.await("the store to know its cluster", func() bool { return exists(filepath.Join(s.Store, "cluster")) })
 	s.plain = s.inStore()
 }
 
