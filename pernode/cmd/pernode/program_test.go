@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"testing"
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	unix.Umask(int(mask))
+	debug.SetGCPercent(collectAt) // As main does, for those who measure.
 	os.Exit(run(os.Args[1:]))
 }
 
