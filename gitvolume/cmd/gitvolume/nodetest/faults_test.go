@@ -20,7 +20,7 @@ type ill struct {
 }
 
 func newIll(t *testing.T) *ill {
-	l := &ill{life: lifeWithoutPlugin(t, true)}
+	l := &ill{life: lifeWithoutPlugin(t, true), fault: &gate.Fault{}}
 	l.excused = l.excuses
 	l.start()
 	return l
