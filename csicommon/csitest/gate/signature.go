@@ -74,6 +74,7 @@ func signatures() map[uint32]signature {
 		unix.SYS_GETDENTS64: {"getdents64", Reads, fd(0)},
 		unix.SYS_READLINKAT: {"readlinkat", Looks, at(0)},
 		unix.SYS_STATX:      {"statx", Looks, at(0)},
+		unix.SYS_NEWFSTATAT: {"newfstatat", Looks, at(0)},
 		unix.SYS_FACCESSAT:  {"faccessat", Looks, at(0)},
 		unix.SYS_FSTAT:      {"fstat", Looks, fd(0)},
 		unix.SYS_FSTATFS:    {"fstatfs", Looks, fd(0)},
