@@ -104,6 +104,12 @@ unit: setup helm ## Unit and integration tests of every module, most of the driv
 helm: setup
 	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
 
+# What a target found before is tried by each run of the tests; this looks for more.
+.PHONY: fuzz
+fuzz: export TIME ?= 30s
+fuzz: setup ## Fuzz every parser of outside bytes, for TIME (30s) each.
+	@hack/fuzz
+
 # Not a part of test: it needs what a machine for tests may lack (see hack/cluster).
 .PHONY: e2e
 e2e: ## End-to-end tests on the local cluster; starts one for them when none runs (root).

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/mountns"
 )
 
@@ -18,6 +19,7 @@ import (
 const umaskVariable = "PERNODE_TEST_PLUGIN_UMASK"
 
 func TestMain(m *testing.M) {
+	gate.Enter()
 	umask, isPlugin := os.LookupEnv(umaskVariable)
 	if !isPlugin {
 		mountns.Main(m)
