@@ -65,6 +65,12 @@ const absent = -1e300
 func written(t *testing.T, lines string) *scrapes {
 	t.Helper()
 	s := &scrapes{start: time.Unix(0, 0)}
+	s.write(t, lines)
+	return s
+}
+
+func (s *scrapes) write(t *testing.T, lines string) {
+	t.Helper()
 	for line := range strings.Lines(lines) {
 		if strings.TrimSpace(line) == "" {
 			continue
@@ -82,7 +88,6 @@ func written(t *testing.T, lines string) *scrapes {
 		}
 		s.add(of, values)
 	}
-	return s
 }
 
 // replayed has what was recorded scraped for so many minutes, by the labels that a
