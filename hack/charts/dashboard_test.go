@@ -1,7 +1,6 @@
 package charts
 
 import (
-	"bytes"
 	"encoding/json"
 	"maps"
 	"os"
@@ -66,9 +65,8 @@ func (c chart) dashboard(t *testing.T) (model dashboard, text string) {
 	if len(config.Data) != 1 {
 		t.Fatalf("it has %d dashboards", len(config.Data))
 	}
-	for _, text = range config.Data {
-	}
-	if err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&model); err != nil {
+	text = slices.Collect(maps.Values(config.Data))[0]
+	if err := json.Unmarshal([]byte(text), &model); err != nil {
 		t.Fatal(err)
 	}
 	return model, text
