@@ -46,11 +46,8 @@ type Node struct {
 func New(t testing.TB, config Config) *Node {
 	t.Helper()
 	dir := mountns.SharedDir(t)
-	place := t.TempDir()
-	// A plugin that was killed leaves what it mounted below its store.
-	t.Cleanup(func() { mountns.UnmountBelow(t, place) })
 	return &Node{
-		T: t, config: config, KubeletDir: dir, Store: filepath.Join(place, "store"),
+		T: t, config: config, KubeletDir: dir, Store: filepath.Join(t.TempDir(), "store"),
 		Kubelet: &kubelet.Kubelet{Root: dir},
 	}
 }
