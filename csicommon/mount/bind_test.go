@@ -310,12 +310,12 @@ func TestBindReachesThePeersWithItsFlags(t *testing.T) {
 func TestStagingReachesNoPeer(t *testing.T) {
 	n := newClassic(t)
 	peer := startPeer(t)
-	way := &classic{room: filepath.Join(n.scratch, roomName)}
+	way := classic{&room{path: filepath.Join(n.scratch, roomName)}}
 	if err := way.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	staging := mkdir(t, filepath.Join(way.room, stagingPrefix+"1"))
-	if err := stage(handle(t, n.volume(t, "v")), staging, Options{}); err != nil {
+	staging := mkdir(t, filepath.Join(way.path, stagingPrefix+"1"))
+	if err := stage(handle(t, n.volume(t, "v")), staging, Options{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	requireMounts(t, staging, 1)

@@ -3,55 +3,37 @@ package mount
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/errortext"
 )
 
-// roomName and stagingPrefix mark the directories below scratch that are this package's.
-const (
-	roomName      = "staging"
-	stagingPrefix = "bind-"
-)
-
 // classic is the way of mount(2), which takes flags only in a second call on what
 // is already attached. So the first bind goes to a staging directory below a
 // private mount, whence nothing propagates, gets its flags there, and the bind that
 // the kubelet sees is made from it and inherits them.
-type classic struct {
-	// room is the private mount, a directory of its own below the scratch directory:
-	// that one may be a volume of the container, and not ours to unmount.
-	room string
+type classic struct{ *room }
 
-	mu    sync.Mutex // guards ready and the making of the private mount
-	ready bool
-}
-
-func (c *classic) bind(source, target *os.File, o Options) (err error) {
-	defer runtime.KeepAlive(source)
+func (c classic) bind(source, target *os.File, o Options) (err error) {
 	defer runtime.KeepAlive(target)
 	if err := c.prepare(); err != nil {
 		return fmt.Errorf("prepare the scratch directory: %w", err)
 	}
-	staging, err := os.MkdirTemp(c.room, stagingPrefix)
+	staging, err := os.MkdirTemp(c.path, stagingPrefix)
 	if err != nil {
-		return fmt.Errorf("make a staging directory in %q: %w", c.room, errortext.WithoutPath(err))
+		return fmt.Errorf("make a staging directory in %q: %w", c.path, errortext.WithoutPath(err))
 	}
 	defer func() {
 		if removeErr := removeStaging(staging); removeErr != nil {
 			// What stays is one more mount of this source, which would hold it.
-			err = errors.Join(err, fmt.Errorf("remove the staging directory in %q: %w", c.room, removeErr))
+			err = errors.Join(err, fmt.Errorf("remove the staging directory in %q: %w", c.path, removeErr))
 		}
 	}()
-	if err := stage(source, staging, o); err != nil {
+	if err := stage(source, staging, o, 0); err != nil {
 		return err
 	}
 	if err := unix.Mount(staging, descriptorPath(target), "", unix.MS_BIND, ""); err != nil {
@@ -60,7 +42,9 @@ func (c *classic) bind(source, target *os.File, o Options) (err error) {
 	return nil
 }
 
-func stage(source *os.File, staging string, o Options) error {
+// stage shows source at a directory of a room, with the flags of o and more.
+func stage(source *os.File, staging string, o Options, more uintptr) error {
+	defer runtime.KeepAlive(source)
 	if err := unix.Mount(descriptorPath(source), staging, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind the source: %w", err)
 	}
@@ -72,7 +56,7 @@ func stage(source *os.File, staging string, o Options) error {
 	if err != nil {
 		return fmt.Errorf("read the source's flags: %w", err)
 	}
-	if err := unix.Mount("none", staging, "", unix.MS_REMOUNT|unix.MS_BIND|flags, ""); err != nil {
+	if err := unix.Mount("none", staging, "", unix.MS_REMOUNT|unix.MS_BIND|flags|more, ""); err != nil {
 		return fmt.Errorf("set the flags: %w", err)
 	}
 	return nil
@@ -104,75 +88,6 @@ func remountFlags(path string, o Options) (uintptr, error) {
 		flags |= unix.MS_NOATIME
 	}
 	return flags, nil
-}
-
-// prepare makes the room a private mount of its own, once. It is a small tmpfs: a
-// bind must not fail because the store's disk is full. What an earlier process
-// left there is cleared now and not at the start, when another process may still
-// be using it.
-func (c *classic) prepare() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ready {
-		return nil
-	}
-	if err := c.clear(); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(c.room, 0o700); err != nil {
-		return err
-	}
-	if err := unix.Mount("staging", c.room, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=64k,mode=0700"); err != nil {
-		return fmt.Errorf("mount a tmpfs at %q: %w", c.room, err)
-	}
-	if err := unix.Mount("none", c.room, "", unix.MS_PRIVATE, ""); err != nil {
-		return undo(c.room, fmt.Errorf("make %q private: %w", c.room, err))
-	}
-	c.ready = true
-	return nil
-}
-
-// clear takes away what a killed process left mounted. A staging bind that stays
-// would look like one more mount of its volume, and hold it for ever.
-func (c *classic) clear() error {
-	for {
-		if err := c.clearEntries(); err != nil {
-			return fmt.Errorf("clear the scratch directory %q: %w", c.room, err)
-		}
-		err := unmountPatiently(c.room)
-		if errors.Is(err, errNothingMounted) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("unmount the scratch directory %q: %w", c.room, err)
-		}
-	}
-}
-
-func (c *classic) clearEntries() error {
-	entries, err := os.ReadDir(c.room)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	for _, entry := range entries {
-		if !strings.HasPrefix(entry.Name(), stagingPrefix) {
-			continue
-		}
-		if err := removeStaging(filepath.Join(c.room, entry.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func removeStaging(staging string) error {
-	if err := unmountPatiently(staging); err != nil && !errors.Is(err, errNothingMounted) {
-		return err
-	}
-	if err := unix.Rmdir(staging); err != nil && !errors.Is(err, unix.ENOENT) {
-		return err
-	}
-	return nil
 }
 
 // descriptorPath names the very directory f was opened at, whatever its path leads

@@ -3,9 +3,9 @@
 // mounted where.
 //
 // It must never delete anything through a target (rmdir is all it does there),
-// never unmount lazily or by force, never follow a symlink at a target, and never
-// call something mounted or not mounted that it could not find out: an error is
-// then the answer, and callers refuse.
+// never unmount lazily or by force (but for a View of its own, which nobody else has),
+// never follow a symlink at a target, and never call something mounted or not mounted
+// that it could not find out: an error is then the answer, and callers refuse.
 package mount
 
 import (
@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"liken.sh/csicommon/keyedmutex"
 )
@@ -42,9 +43,9 @@ var (
 // Config is what a System needs.
 type Config struct {
 	// Scratch is a directory for the staging binds of kernels without
-	// mount_setattr(2). It must belong to this System alone; it is made with mode
-	// 0700 when first needed, and what a killed process left mounted below it is
-	// unmounted then.
+	// mount_setattr(2), and for a View. It must belong to this System alone; it is made
+	// with mode 0700 when first needed, and what a killed process left mounted below it
+	// is unmounted then.
 	Scratch string
 	// Log takes the warnings about targets that are left as they are; nil drops them.
 	Log *slog.Logger
@@ -57,6 +58,8 @@ type System struct {
 	binds   binder
 	table   table
 	asks    rootQuestion
+	views   *room
+	hasView atomic.Bool
 	targets keyedmutex.Mutex
 }
 
@@ -78,7 +81,7 @@ func New(c Config) (*System, error) {
 	if !filepath.IsAbs(c.Scratch) {
 		return nil, fmt.Errorf("scratch directory %q is not an absolute path: %w", c.Scratch, ErrPath)
 	}
-	s := &System{log: c.Log, table: newTable(), asks: statxMountRoot}
+	s := &System{log: c.Log, table: newTable(), asks: statxMountRoot, views: &room{path: filepath.Join(c.Scratch, viewRoomName)}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -86,6 +89,6 @@ func New(c Config) (*System, error) {
 		s.binds = detached{}
 		return s, nil
 	}
-	s.binds = &classic{room: filepath.Join(c.Scratch, roomName)}
+	s.binds = classic{&room{path: filepath.Join(c.Scratch, roomName)}}
 	return s, nil
 }

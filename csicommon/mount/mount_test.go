@@ -38,6 +38,7 @@ func newNode(t testing.TB) *node {
 	// Shared as well: a scratch directory may lie below what the node shares.
 	n.store, n.scratch = newFilesystem(t), filepath.Join(newFilesystem(t), "scratch")
 	n.System.log = slog.New(slog.NewTextHandler(n.log, nil))
+	n.views = &room{path: filepath.Join(n.scratch, viewRoomName)}
 	t.Cleanup(func() { mountns.UnmountBelow(t, n.scratch) })
 	return n
 }
@@ -61,7 +62,7 @@ func newNative(t testing.TB) *node {
 func newClassic(t testing.TB) *node {
 	t.Helper()
 	n := newNode(t)
-	n.binds, n.table = &classic{room: filepath.Join(n.scratch, roomName)}, mountinfoTable{}
+	n.binds, n.table = classic{&room{path: filepath.Join(n.scratch, roomName)}}, mountinfoTable{}
 	n.asks = func(string) (bool, error) { return false, errUnknown }
 	return n
 }

@@ -227,14 +227,14 @@ func TestConcurrentBindsOfOneTargetGiveOneMount(t *testing.T) {
 
 func TestClassicClearsWhatAKilledProcessLeft(t *testing.T) {
 	n := newClassic(t)
-	way := &classic{room: filepath.Join(n.scratch, roomName)}
+	way := classic{&room{path: filepath.Join(n.scratch, roomName)}}
 	volume := n.volume(t, "v")
 	// The state between the staging and the removal of a bind.
 	if err := way.prepare(); err != nil {
 		t.Fatal(err)
 	}
-	staging := mkdir(t, filepath.Join(way.room, stagingPrefix+"123"))
-	if err := stage(handle(t, volume), staging, Options{}); err != nil {
+	staging := mkdir(t, filepath.Join(way.path, stagingPrefix+"123"))
+	if err := stage(handle(t, volume), staging, Options{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	kept := write(t, filepath.Join(volume, "kept"))
@@ -242,14 +242,14 @@ func TestClassicClearsWhatAKilledProcessLeft(t *testing.T) {
 		t.Fatalf("the test's left-over does not show: %v", got)
 	}
 	for range 2 {
-		if err := (&classic{room: way.room}).clear(); err != nil {
+		if err := (&room{path: way.path}).clear(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := n.points(t, n.locate(t, volume)); len(got) != 0 {
 		t.Errorf("still shown at %v", got)
 	}
-	requireMounts(t, way.room, 0)
+	requireMounts(t, way.path, 0)
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
 
+	"liken.sh/csicommon/mount"
 	"liken.sh/csicommon/nodeplugin"
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/usage"
@@ -59,6 +60,7 @@ type node struct {
 	fetches   *remote.Fetches
 	reports   *report.Reports
 	followers *readonly.Followers
+	view      *mount.View // Of the trees; nil: this kernel has none.
 	written   *written.Node
 	volumes   *published.Volumes
 	// volatile is why no new writeable volume is taken; empty: they are.
@@ -167,6 +169,21 @@ func (n *node) openFollowers() (err error) {
 	return err
 }
 
+// watched are the trees as they are watched: through a view in which a pod cannot lead a
+// watch out of its tree by a link.
+func (n *node) watched() *watch.Trees {
+	trees := watch.New()
+	dir := n.store.Trees()
+	view, err := n.Mounts.NewView(dir)
+	if err != nil {
+		n.Log.Warn("a pod that swaps directories for links can have the plugin list directories outside of its tree; nothing is read or written there", "error", err)
+		return trees
+	}
+	n.view = view
+	trees.Through(dir.Name(), view.Path())
+	return trees
+}
+
 // openWritten makes what is shared by writeable volumes.
 func (n *node) openWritten() error {
 	n.written = written.New(written.Settings{
@@ -174,7 +191,7 @@ func (n *node) openWritten() error {
 			return n.reach(readonly.Asked{Repository: r, Permit: permit, Limits: limits})
 		},
 		Merges:  func(dir string) history.Merger { return n.children.command.Merger(dir) },
-		Watches: watch.New(), Reports: n.reports,
+		Watches: n.watched(), Reports: n.reports,
 		ScanEvery: n.options.scanEvery, StopPush: n.options.stopPushTimeout,
 		Volatile: n.volatile, Began: time.Now(), Log: n.Log,
 	})
@@ -241,10 +258,14 @@ func (n *node) end() {
 	}
 }
 
-// close gives up what others may use then.
+// close gives up what others may use then: the store last, for the view is below it.
 func (n *node) close() error {
-	if n.store == nil || n.isStuck {
-		return nil
+	var err error
+	if n.view != nil {
+		err = n.view.Close()
 	}
-	return errors.Join(n.children.close(), n.store.Close())
+	if n.store == nil || n.isStuck {
+		return err
+	}
+	return errors.Join(err, n.children.close(), n.store.Close())
 }

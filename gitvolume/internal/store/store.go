@@ -33,7 +33,7 @@ const (
 	keptDir      = "kept" // In the trash: volumes with a tree.
 	nowDir       = "now"  // In the trash: what nobody wants back.
 	sshDir       = "ssh"
-	// ScratchDir is for the mount package's fall-back, and made only by it.
+	// ScratchDir is the mount package's, and made only by it.
 	ScratchDir = "scratch"
 )
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,10 @@ type Identity struct {
 
 // TreeDir is the path of a volume's tree, whether or not it exists.
 func (s *Store) TreeDir(volume string) string { return s.path(volumesDir, volume, treeName) }
+
+// Trees is the directory, open, below which all trees lie. It stays the store's, and its
+// name is its path, without links.
+func (s *Store) Trees() *os.File { return s.volumes }
 
 // MakeTree makes an empty tree for a volume that has a record, with that mode for its
 // root. An empty one that is there is what a crash left, and is taken; the error of any

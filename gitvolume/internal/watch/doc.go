@@ -30,10 +30,12 @@
 //
 // notify follows a link that takes the place of a directory at the wrong moment, and then
 // lists and watches directories that are outside of the tree: names from there become
-// hints, and watches are used up for it. This package cannot prevent that, for it gives
-// notify paths. Where Start is given a root on a mount with "nosymfollow" (Linux 5.10), it
-// cannot happen; elsewhere nothing prevents it. A hint still reads and writes nothing
-// outside, since the owner looks by handles that cannot leave the tree.
+// hints, and watches are used up for it. No check of this package can prevent that, for it
+// gives notify paths: the kernel has to. So Through names a mount that follows no links
+// (Linux 5.10), and paths of it are what notify gets. Without one, as in a gitvolume watch,
+// and for a root that is on a mount of its own below the directory, it can happen. A hint
+// still reads and writes nothing outside, since the owner looks by handles that cannot
+// leave the tree.
 //
 // The package must never read or write a file of the tree, never look at a directory
 // by itself but when it looks for the root or for a directory that lacks its watch,

@@ -46,7 +46,7 @@ func (w *Watch) note(event notify.EventInfo) {
 
 // relative is path as the root sees it.
 func (w *Watch) relative(path string) (relative string, below bool) {
-	rest, below := strings.CutPrefix(path, w.root)
+	rest, below := strings.CutPrefix(path, w.path)
 	if below && rest == "" {
 		return ".", true
 	}

@@ -3,6 +3,7 @@ package watch
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -16,19 +17,19 @@ import (
 const noSymfollow = 0x100
 
 // notify follows a link that takes the place of a directory before it comes to watch
-// it. On a mount that follows none it cannot be led out of the tree.
+// it. Through a mount that follows none it cannot be led out of the tree.
 func TestNoLinkIsFollowed(t *testing.T) {
 	t.Parallel()
 	mountns.Require(t)
 	dir := mountns.SharedDir(t)
 	a := attack{root: filepath.Join(dir, "tree"), dir: dir}
-	bare := filepath.Join(dir, "bare")
+	bare := filepath.Join(dir, "bare", "tree")
 	for _, made := range []string{a.root, bare, filepath.Join(dir, "outside")} {
 		if err := os.MkdirAll(made, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tries := a.succeeds(t, a.root, 200)
+	tries := a.succeeds(t, New(), 200)
 	if tries == 0 {
 		t.Skip("notify is too quick here to be led out of the tree")
 	}
@@ -39,8 +40,57 @@ func TestNoLinkIsFollowed(t *testing.T) {
 	if err := unix.Mount("", bare, "", unix.MS_BIND|unix.MS_REMOUNT|noSymfollow, ""); err != nil {
 		t.Skipf("this kernel has no mounts that follow no links: %v", err)
 	}
-	if tries := a.succeeds(t, bare, tries+4); tries != 0 {
+	trees := New()
+	trees.Through(dir, filepath.Dir(bare))
+	if tries := a.succeeds(t, trees, tries+4); tries != 0 {
 		t.Fatalf("led out of the tree in try %d", tries)
+	}
+}
+
+// A root that another mount does not show, as one that is mounted there itself, is watched
+// where it is; and one that it shows is told by its own name, and gone when it is.
+func TestThrough(t *testing.T) {
+	mountns.Require(t)
+	dir := mountns.SharedDir(t)
+	trees := New()
+	view := filepath.Join(dir, "view")
+	for _, made := range []string{"dir/shown/d", "dir/mounted", "view"} {
+		if err := os.MkdirAll(filepath.Join(dir, made), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mount("tmpfs", filepath.Join(dir, "dir/mounted"), "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(filepath.Join(dir, "dir"), view, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	trees.Through(filepath.Join(dir, "dir"), view)
+	for name, through := range map[string]string{"shown": view, "mounted": filepath.Join(dir, "dir")} {
+		root := filepath.Join(dir, "dir", name)
+		o := start(t, trees, root)
+		o.calm()
+		if o.w.path != filepath.Join(through, name) || o.w.Root() != root {
+			t.Errorf("%s is watched at %s, as %s", name, o.w.path, o.w.Root())
+		}
+		if err := os.MkdirAll(filepath.Join(root, "d/e"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		o.calm()
+		write(t, filepath.Join(root, "d/e/f"), "x")
+		if paths, _ := o.announced(t); !slices.Equal(paths, []string{"d/e/f"}) {
+			t.Errorf("announced %q", paths)
+		}
+		o.w.Stop()
+	}
+	o := start(t, trees, filepath.Join(dir, "dir/shown"))
+	defer o.w.Stop()
+	// The view shows it still.
+	if err := os.Rename(filepath.Join(dir, "dir"), filepath.Join(dir, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if h := o.w.TakeAll(); !h.Gone {
+		t.Errorf("%+v", h)
 	}
 }
 
@@ -51,9 +101,9 @@ type attack struct {
 }
 
 // succeeds returns in which try it does, or 0.
-func (a *attack) succeeds(t *testing.T, watched string, most int) int {
+func (a *attack) succeeds(t *testing.T, trees *Trees, most int) int {
 	t.Helper()
-	o := start(t, New(), watched)
+	o := start(t, trees, a.root)
 	defer o.w.Stop()
 	o.calm()
 	outside, err := inodeOf(filepath.Join(a.dir, "outside"))

@@ -179,6 +179,6 @@ func (w *Watch) settle(bare map[string]Inode) (late []string) {
 }
 
 func (w *Watch) isThere(path string, was Inode) bool {
-	now, err := inodeOf(filepath.Join(w.root, path))
+	now, err := inodeOf(filepath.Join(w.path, path))
 	return err == nil && now == was
 }

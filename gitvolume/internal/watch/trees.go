@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +25,33 @@ type Trees struct {
 	watches map[*Watch]struct{}
 	most    int // How many directories a tree may have.
 	names   int // By how many paths notify may know directories of one.
+	view    view
 }
+
+// view is another mount of the directory dir, at at; empty: there is none.
+type view struct{ dir, at string }
 
 // New makes the Trees of this process. It watches nothing yet.
 func New() *Trees {
 	return &Trees{burst: burst{queue: queueLimit()}, watches: map[*Watch]struct{}{}, most: mostDirectories, names: mostNames}
+}
+
+// Through has the trees below dir be watched below at, a mount of dir that follows no
+// links; both are paths without links. It is called before the first Start.
+func (t *Trees) Through(dir, at string) { t.view = view{dir: dir, at: at} }
+
+// of is the path at which the view shows root, if it does: what is mounted below its
+// directory is not in it.
+func (v view) of(root string, self Inode) string {
+	rest, below := strings.CutPrefix(root, v.dir+"/")
+	if v.at == "" || !below {
+		return root
+	}
+	shown := filepath.Join(v.at, rest)
+	if there, err := inodeOf(shown); err != nil || there != self {
+		return root
+	}
+	return shown
 }
 
 // Start watches the tree below root, whose links are resolved once. It is no error
@@ -47,6 +70,7 @@ func (t *Trees) Start(root string) (*Watch, error) {
 	w := &Watch{
 		trees:       t,
 		root:        root,
+		path:        t.view.of(root, self),
 		self:        self,
 		device:      kernelDevice(root, self),
 		events:      make(chan notify.EventInfo, room),

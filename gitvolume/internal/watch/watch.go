@@ -43,6 +43,7 @@ func mask() []notify.Event {
 type Watch struct {
 	trees  *Trees
 	root   string // Without links.
+	path   string // Where notify is to look for it: the same directory.
 	self   Inode  // The root, when it was started on.
 	device uint64
 
@@ -152,7 +153,7 @@ func (w *Watch) renew() {
 	w.mu.Unlock()
 
 	start := time.Now()
-	path := w.root + "/..."
+	path := w.path + "/..."
 	for attempt := range attempts {
 		notify.Stop(w.events)
 		if notify.Watch(path, w.events, mask()...) == nil {

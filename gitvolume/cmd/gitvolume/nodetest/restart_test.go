@@ -3,6 +3,7 @@ package nodetest
 import (
 	"fmt"
 	"maps"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"liken.sh/csicommon/csitest/kubelet"
+	"liken.sh/csicommon/csitest/leaks"
+	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/csitest/rig"
 )
 
@@ -34,6 +37,42 @@ func TestRestart(t *testing.T) {
 		t.Errorf("the start makes of the mounts %v %v", before, after)
 	}
 	n.MustUnpublish(v, 1)
+}
+
+// What the plugin mounts for its own eyes no other namespace sees. In one that outlives it
+// this is there once, however often it was killed, and gone when it ended.
+func TestTheViewOfTheTreesIsNeverLeft(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	n.Start()
+	own := leaks.Look(t, leaks.Scope{Namespace: n.Plugin.Pid(), Below: n.Store}).Mounts
+	if len(own) != 2 {
+		t.Errorf("the plugin mounted %v below its store, want a place of its own and the trees in it", own)
+	}
+	if seen := mounts(t, n.Store); len(seen) != 0 {
+		t.Errorf("the node sees %v", seen)
+	}
+	n.Plugin.Stop()
+
+	t.Cleanup(func() { mountns.UnmountBelow(t, n.Store) })
+	start := func() {
+		cmd := n.Command()
+		cmd.SysProcAttr.Cloneflags = 0
+		n.StartUnregistered(cmd)
+		n.Register()
+	}
+	for range 3 {
+		start()
+		if now := leaks.Look(t, leaks.Scope{Namespace: os.Getpid(), Below: n.Store}).Mounts; !maps.Equal(now, own) {
+			t.Errorf("%v is mounted, want %v", now, own)
+		}
+		n.Plugin.Kill()
+	}
+	start()
+	n.Plugin.Stop()
+	if left := mounts(t, n.Store); len(left) != 0 {
+		t.Errorf("the stop leaves %v", left)
+	}
 }
 
 // publishAll publishes each volume for a pod of its own, all at a time.
