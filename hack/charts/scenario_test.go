@@ -12,9 +12,6 @@ type observed struct {
 	recorded map[string]string
 	// firing are the alerts that fire over recordings, whose names have a blank between.
 	firing map[string][]string
-	// unrecorded are series of a fault that no recording has, for the dashboard, as written
-	// takes them.
-	unrecorded string
 	// scenarios are what no recording shows: what takes hours, and what must not fire.
 	scenarios []scenario
 }
@@ -101,16 +98,14 @@ func observedOfGit() observed {
 			"faulty healthy": {
 				"GitVolumeControllerAbsent component=controller",
 				"GitVolumeAbnormal claim=gone", "GitVolumeDiverged claim=diverged", "GitVolumeEventsDropped node=faulty",
-				"GitVolumeFilesSkipped claim=skipped",
+				"GitVolumeFetchFailing repo=git.example.com/shop/gone.git", "GitVolumeFilesSkipped claim=skipped",
 				"GitVolumeMountFailing grpc_status_code=InvalidArgument", "GitVolumeNotArmed claim=pending",
 				"GitVolumePushFailing claim=failing", "GitVolumeWatchDegraded claim=degraded",
 			},
 			"volatile":           {"GitVolumeControllerAbsent component=controller", "GitVolumeStoreRefusesWriteable node=volatile"},
 			"healthy controller": {"GitVolumeWebhookFailing"},
 		},
-		// A remote that is gone is found out before anything is fetched of it.
-		unrecorded: `git_csi_fetch_failures_total{job="gitvolume/gitvolume-node",instance="other",node="other",repo="h/r"} 0+1x180`,
-		scenarios:  append(scenariosOfPushes(), scenariosOfGit()...),
+		scenarios: append(scenariosOfPushes(), scenariosOfGit()...),
 	}
 }
 

@@ -231,7 +231,8 @@ func (w *watcher) openVolume() (err error) {
 	reached := access.New(access.Settings{
 		Command: command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
 		Slots: slots, Serving: w.children.serving(hosts, w.options.given()), Key: key,
-		Observe: func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
+		Observe:    func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
+		LookFailed: func() { w.reports.LookFailed(repo) },
 	})
 	reached.Take(w.secret)
 	handle := w.record.Handle

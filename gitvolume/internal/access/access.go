@@ -40,8 +40,10 @@ type Settings struct {
 	Serving credential.Serving
 	// Key makes digests of credentials that tell nobody else anything.
 	Key []byte
-	// Observe is told of each fetch; nil: nobody is.
-	Observe func(took time.Duration, err error)
+	// Observe is told of each fetch that is made for several or one, and LookFailed of each
+	// look at the remote that failed; nil: nobody is.
+	Observe    func(took time.Duration, err error)
+	LookFailed func()
 }
 
 // Access is a repository elsewhere. It may be used by many goroutines.
@@ -50,6 +52,8 @@ type Access struct {
 
 	mu         sync.Mutex
 	credential *credential.Credential
+	// since is when what is fetched was wanted first; zero: just now.
+	since time.Time
 }
 
 // New has no credential yet.
@@ -101,6 +105,27 @@ func (a *Access) FetchAnew(ctx context.Context, refs map[string]string, urgency 
 	return a.fetch(ctx, refs, urgency, a.settings.Fetches.FetchAnew)
 }
 
+// mostBegun is for how long something may have begun: what was fetched before is too old then.
+const mostBegun = 3 * time.Minute
+
+// Begin says that something begins that has to have what the remote has from now on, which
+// several calls may have to work at: what Fetch brought for one of them, it need not bring
+// for the next. It does nothing if that began already, and was not given up.
+func (a *Access) Begin() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if time.Since(a.since) > mostBegun {
+		a.since = time.Now()
+	}
+}
+
+// Done says that what began is done, or is to begin anew.
+func (a *Access) Done() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since = time.Time{}
+}
+
 func (a *Access) fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency,
 	by func(context.Context, remote.Demand) (map[string]remote.Fetched, error),
 ) (map[string]remote.Fetched, error) {
@@ -108,18 +133,16 @@ func (a *Access) fetch(ctx context.Context, refs map[string]string, urgency remo
 	if err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	fetched, err := by(ctx, remote.Demand{
+	a.mu.Lock()
+	since := a.since
+	a.mu.Unlock()
+	return by(ctx, remote.Demand{
 		Request: remote.Request{
 			Dir: a.settings.Dir, Depth: a.settings.Depth, Refs: refs,
 			Remote: remote.Remote{URL: a.settings.URL, Permit: a.settings.Permit, Limits: a.settings.Limits},
 		},
-		Credential: &lent{access: a, credential: c}, Urgency: urgency,
+		Credential: &lent{access: a, credential: c}, Urgency: urgency, Since: since, Observe: a.settings.Observe,
 	})
-	if a.settings.Observe != nil && !errors.Is(err, remote.ErrInProgress) {
-		a.settings.Observe(time.Since(began), err)
-	}
-	return fetched, err
 }
 
 // Turn waits for one of the slots of background work, in which its holder may do anything
@@ -128,13 +151,32 @@ func (a *Access) Turn(ctx context.Context) (release func(error), err error) {
 	return a.settings.Slots.Take(ctx, a.settings.URL)
 }
 
-// List reads the remote's refs that the names could mean.
-func (a *Access) List(ctx context.Context, names ...string) (refs *remote.Refs, err error) {
-	err = a.with(func(r remote.Remote) error {
-		refs, err = a.settings.Command.List(ctx, r, names...)
-		return err
+// Look reads the remote's refs that the names could mean. It may join a look that runs already.
+func (a *Access) Look(ctx context.Context, names ...string) (*remote.Refs, error) {
+	return a.look(ctx, names, a.settings.Command.Looks().Look)
+}
+
+// LookAnew is Look at what the remote has from now on.
+func (a *Access) LookAnew(ctx context.Context, names ...string) (*remote.Refs, error) {
+	return a.look(ctx, names, a.settings.Command.Looks().LookAnew)
+}
+
+// List is LookAnew, by the name of a Command's.
+func (a *Access) List(ctx context.Context, names ...string) (*remote.Refs, error) {
+	return a.LookAnew(ctx, names...)
+}
+
+func (a *Access) look(ctx context.Context, names []string,
+	by func(context.Context, remote.Glance) (*remote.Refs, error),
+) (*remote.Refs, error) {
+	c, err := a.current()
+	if err != nil {
+		return nil, err
+	}
+	return by(ctx, remote.Glance{
+		Remote:     remote.Remote{URL: a.settings.URL, Permit: a.settings.Permit, Limits: a.settings.Limits},
+		Credential: &lent{access: a, credential: c}, Names: names, Failed: a.settings.LookFailed,
 	})
-	return refs, err
 }
 
 // Push moves the branch and with it the metadata.

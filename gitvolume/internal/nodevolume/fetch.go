@@ -21,12 +21,21 @@ func (v *Volume) Fetch(ctx context.Context) error {
 			return err
 		}
 	}
+	v.Access.Begin()
 	err := v.fetch(ctx)
+	v.doneUnlessCut(ctx, err)
 	if err == nil || !kept || errors.Is(err, remote.ErrInProgress) || ctx.Err() != nil {
 		return err
 	}
 	v.Log.Warn("the remote cannot be asked before the volume starts", "error", err)
 	return nil
+}
+
+// doneUnlessCut ends what Access.Begin began, unless only the call was too short for it.
+func (v *Volume) doneUnlessCut(ctx context.Context, err error) {
+	if err == nil || !errors.Is(err, remote.ErrInProgress) && ctx.Err() == nil {
+		v.Access.Done()
+	}
 }
 
 func (v *Volume) fetch(ctx context.Context) error {

@@ -46,7 +46,12 @@ func keep(ctx context.Context, m *machine) error {
 // on. Nobody has it yet. The errors are those of writeable's Prepare, store.ErrFull and
 // ErrVolatile where there is no tree yet, and ErrUnfollowed; after one of them Publish may
 // be called again.
-func (v *Volume) Publish(ctx context.Context) error { return v.start(ctx, publish) }
+func (v *Volume) Publish(ctx context.Context) error {
+	v.Access.Begin()
+	err := v.start(ctx, publish)
+	v.doneUnlessCut(ctx, err)
+	return err
+}
 
 // Resume follows a tree that an application may have had all the time, without asking the
 // remote first. Where that cannot be, it is said and tried again until it can, or Stop: the

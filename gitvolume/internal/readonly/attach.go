@@ -203,12 +203,12 @@ func (f *Followers) prove(ctx context.Context, r *arrival, a *Attachment) error 
 	return err
 }
 
-// ask fetches the volume's ref while somebody waits for it.
+// ask has the store have the volume's ref as the remote has it, while somebody waits for it.
 func (f *Followers) ask(ctx context.Context, r *arrival) (sight, error) {
 	v := r.volume
 	s := f.sourceOf(v, f.connect(v))
 	refs := []attributes.Ref{v.Attributes.Ref}
-	places, err := s.look(ctx, refs)
+	places, err := s.look(ctx, refs, s.remote.Look)
 	if err != nil {
 		return sight{}, err
 	}
@@ -221,12 +221,12 @@ func (f *Followers) ask(ctx context.Context, r *arrival) (sight, error) {
 		_, err := s.atOnce(ctx, wanted)
 		return err
 	})
-	brought, err := s.bring(ctx, []place{at}, s.atOnce)
+	err = s.complete(ctx, places, s.atOnce)
 	f.tell(r, nil)
 	if err != nil {
 		return sight{}, err
 	}
-	got := brought[at.name]
+	got := places[v.Attributes.Ref.String()]
 	return sight{commit: got.tip, at: got.at}, got.err
 }
 

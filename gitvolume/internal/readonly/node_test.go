@@ -151,6 +151,11 @@ func (c *counting) Look(ctx context.Context, names []string) (map[string]readonl
 	return c.Remote.Look(ctx, names)
 }
 
+func (c *counting) LookAnew(ctx context.Context, names []string) (map[string]readonly.Looked, error) {
+	c.node.looks.Add(1)
+	return c.Remote.LookAnew(ctx, names)
+}
+
 func (c *counting) Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
 	c.node.pulls.Add(1)
 	return c.Remote.Fetch(ctx, refs, urgency)

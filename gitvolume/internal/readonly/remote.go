@@ -11,8 +11,10 @@ import (
 
 // Remote is a repository elsewhere, as one credential is shown it.
 type Remote interface {
-	// Look tells where the refs are that the names stand for.
+	// Look and LookAnew tell where the refs are that the names stand for, as those of
+	// access.Access.
 	Look(ctx context.Context, names []string) (map[string]Looked, error)
+	LookAnew(ctx context.Context, names []string) (map[string]Looked, error)
 	// Fetch and FetchAnew are those of access.Access.
 	Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error)
 	FetchAnew(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error)
@@ -39,14 +41,25 @@ type accessed struct{ *access.Access }
 
 // Look implements Remote.
 func (a accessed) Look(ctx context.Context, names []string) (map[string]Looked, error) {
-	refs, err := a.List(ctx, names...)
-	if err != nil {
-		return nil, err
+	return resolved(names)(a.Access.Look(ctx, names...))
+}
+
+// LookAnew implements Remote.
+func (a accessed) LookAnew(ctx context.Context, names []string) (map[string]Looked, error) {
+	return resolved(names)(a.Access.LookAnew(ctx, names...))
+}
+
+// resolved finds the names among what a look has found.
+func resolved(names []string) func(refs *remote.Refs, err error) (map[string]Looked, error) {
+	return func(refs *remote.Refs, err error) (map[string]Looked, error) {
+		if err != nil {
+			return nil, err
+		}
+		looked := map[string]Looked{}
+		for _, name := range names {
+			ref, err := refs.Resolve(name)
+			looked[name] = Looked{Ref: ref, Err: err}
+		}
+		return looked, nil
 	}
-	looked := map[string]Looked{}
-	for _, name := range names {
-		ref, err := refs.Resolve(name)
-		looked[name] = Looked{Ref: ref, Err: err}
-	}
-	return looked, nil
 }

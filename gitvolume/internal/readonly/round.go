@@ -62,11 +62,11 @@ func (w *follower) round(ctx context.Context, p plan) {
 // ask looks where the refs are, and fetches what the store has not got.
 func (w *follower) ask(ctx context.Context, p plan, s scope) answer {
 	source := source{followers: w.followers, repository: w.repository, remote: p.remotes[s]}
-	by := source.inTurn
+	look, by := source.remote.Look, source.inTurn
 	if p.demanded {
-		by = source.anewInTurn
+		look, by = source.remote.LookAnew, source.anewInTurn
 	}
-	places, err := source.lookInTurn(ctx, refs(p.asked[s]))
+	places, err := source.lookInTurn(ctx, refs(p.asked[s]), look)
 	if err == nil {
 		err = source.complete(ctx, places, by)
 	}

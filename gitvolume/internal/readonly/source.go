@@ -33,7 +33,7 @@ type place struct {
 }
 
 // look tells where the refs are, by how they are written. A commit is asked for by nobody.
-func (s source) look(ctx context.Context, refs []attributes.Ref) (map[string]place, error) {
+func (s source) look(ctx context.Context, refs []attributes.Ref, by lookBy) (map[string]place, error) {
 	places := map[string]place{}
 	var names []string
 	now := time.Now()
@@ -49,7 +49,7 @@ func (s source) look(ctx context.Context, refs []attributes.Ref) (map[string]pla
 	}
 	within, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	looked, err := s.remote.Look(within, names)
+	looked, err := by(within, names)
 	if err != nil {
 		if within.Err() != nil && ctx.Err() == nil {
 			err = fmt.Errorf("%w: %w", remote.ErrTimeout, err)
@@ -64,17 +64,20 @@ func (s source) look(ctx context.Context, refs []attributes.Ref) (map[string]pla
 }
 
 // lookInTurn is look as background work.
-func (s source) lookInTurn(ctx context.Context, refs []attributes.Ref) (places map[string]place, err error) {
+func (s source) lookInTurn(ctx context.Context, refs []attributes.Ref, by lookBy) (places map[string]place, err error) {
 	release, err := s.followers.settings.Slots.Take(ctx, s.repository.URL)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a slot to look in: %w", err)
 	}
 	defer func() { release(err) }()
-	return s.look(ctx, refs)
+	return s.look(ctx, refs, by)
 }
 
-// lookTimeout bounds a look, which holds a slot: a remote may drip for ever.
-const lookTimeout = 2 * time.Minute
+// lookBy is one of the Remote's ways to look.
+type lookBy func(ctx context.Context, names []string) (map[string]Looked, error)
+
+// lookTimeout bounds a look, which holds a slot, with the one that it may have to wait for.
+const lookTimeout = 2 * remote.LookTimeout
 
 // fetchBy is one of the Remote's ways to fetch.
 type fetchBy func(ctx context.Context, refs map[string]string) (map[string]remote.Fetched, error)

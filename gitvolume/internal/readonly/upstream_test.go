@@ -138,6 +138,10 @@ func (b *branch) Look(ctx context.Context, names []string) (map[string]readonly.
 	return looked, err
 }
 
+func (b *branch) LookAnew(ctx context.Context, names []string) (map[string]readonly.Looked, error) {
+	return b.Look(ctx, names)
+}
+
 func (b *branch) Fetch(ctx context.Context, refs map[string]string, _ remote.Urgency) (map[string]remote.Fetched, error) {
 	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= 10*time.Second {
 		return nil, remote.ErrInProgress

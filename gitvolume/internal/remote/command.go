@@ -61,6 +61,9 @@ type Command struct {
 	// repositories keeps runs that write one repository apart: what one of them left
 	// behind is then known to be nobody's.
 	repositories keyedmutex.Mutex
+	// collections give way to fetches that somebody waits for.
+	collections collections
+	looks       *Looks
 
 	mu sync.Mutex
 	// singly holds when a remote, by its URL, was seen not to take refs atomically.
@@ -109,8 +112,12 @@ func New(settings Settings) (*Command, error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("have orphans of git fall to this process: %w", err)
 	}
+	c.looks = NewLooks(c)
 	return c, nil
 }
+
+// Looks are the looks that the Command makes for several at once.
+func (c *Command) Looks() *Looks { return c.looks }
 
 // CheckGit tells whether a Command with the environment would find git.
 func CheckGit(environment []string) error {

@@ -30,6 +30,8 @@ type Request struct {
 	Depth int
 	// Progress, if not nil, is called from another goroutine.
 	Progress func(Progress)
+	// Urgent is closed when somebody waits for the fetch; nil: nobody ever does.
+	Urgent <-chan struct{}
 }
 
 // Fetched is what a ref that was asked for is now.
@@ -46,7 +48,7 @@ type Fetched struct {
 // without a ref that is asked for is no error. What an earlier run left half done in the
 // repository is removed when this one fails.
 func (c *Command) Fetch(ctx context.Context, request Request) (map[string]Fetched, error) {
-	unlock, err := c.repositories.Lock(ctx, request.Dir)
+	unlock, err := c.lockBeforeGC(ctx, request.Dir, request.Urgent)
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}

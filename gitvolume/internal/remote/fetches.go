@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 )
@@ -35,12 +36,17 @@ type Credential interface {
 
 // Demand is a fetch that somebody wants.
 type Demand struct {
-	// Request is what to fetch. Its Remote.Session and Progress are set by Fetches.
+	// Request is what to fetch. Its Remote.Session, Progress and Urgent are set by Fetches.
 	Request Request
 	// Credential is as whom; nil as nobody.
 	Credential Credential
 	// Urgency is Background unless somebody waits for it.
 	Urgency Urgency
+	// Since is when it was first wanted: what a fetch brought that began after that is not
+	// fetched again, if it is known still. Zero: now.
+	Since time.Time
+	// Observe is told of the fetch that is made, by one of those who wanted it; nil: nobody is.
+	Observe func(took time.Duration, err error)
 }
 
 // Urgency says whether a fetch has to wait for one of the slots of background work.
@@ -62,21 +68,22 @@ type FetchesSettings struct {
 
 // Fetches makes a fetch belong to the repository and not to the call that asked for it:
 // calls join one that runs, and it goes on when they leave. One repository has one fetch
-// at a time; what does not fit that waits in the order in which it came.
+// at a time. What waits meanwhile is fetched together, if it may share what is brought; what
+// somebody waits for goes first.
 type Fetches struct {
 	settings FetchesSettings
 	ctx      context.Context // Fetches outlive the calls that ask for them.
 	stop     context.CancelFunc
 	workers  sync.WaitGroup
 
-	mu sync.Mutex
-	// queues holds for each repository what runs, first, and what waits.
-	queues map[string][]*fetch
+	mu      sync.Mutex
+	queues  map[string]*queue // By the repository's directory.
+	brought brought
 }
 
 // NewFetches has nothing to do yet. Close ends it.
 func NewFetches(settings FetchesSettings) *Fetches {
-	f := &Fetches{settings: settings, queues: map[string][]*fetch{}}
+	f := &Fetches{settings: settings, queues: map[string]*queue{}, brought: brought{}}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	return f
 }
@@ -89,144 +96,159 @@ func (f *Fetches) Close() {
 	f.workers.Wait()
 }
 
-// fetch is one that runs or waits for its turn.
-type fetch struct {
-	demand   Demand
-	identity [32]byte
-	running  bool
-	done     chan struct{}
-	urgent   chan struct{} // Closed when somebody waits for it.
-	result   map[string]Fetched
-	err      error
-	progress Progress
-}
-
 // Fetch waits for a fetch of the demand's refs, with the same credential, that runs or
 // waits already, or else for one that it begins. When ctx has a deadline and 10 s are left
 // of it, or a third of what there was, the error is ErrInProgress and tells how far the fetch is; the fetch goes on.
 func (f *Fetches) Fetch(ctx context.Context, demand Demand) (map[string]Fetched, error) {
-	return f.await(ctx, f.join(demand, func(*fetch) bool { return true }))
+	return f.await(ctx, f.join(demand, false))
 }
 
 // FetchAnew is Fetch for somebody who knows that the remote has changed just now: a fetch
 // that runs already may have looked before that. A burst of calls shares one fetch.
 func (f *Fetches) FetchAnew(ctx context.Context, demand Demand) (map[string]Fetched, error) {
-	return f.await(ctx, f.join(demand, func(other *fetch) bool { return !other.running }))
+	return f.await(ctx, f.join(demand, true))
 }
 
 // join finds a fetch that fits or begins one.
-func (f *Fetches) join(demand Demand, fits func(*fetch) bool) *fetch {
-	var identity [32]byte
-	if demand.Credential != nil {
-		identity = demand.Credential.Identity()
-	}
+func (f *Fetches) join(demand Demand, anew bool) *fetch {
+	joined := &fetch{demand: demand, scope: scopeOf(demand), done: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	dir := demand.Request.Dir
-	for _, other := range f.queues[dir] {
-		if fits(other) && other.identity == identity && other.demand.covers(demand) {
-			f.hurry(demand, other)
-			return other
-		}
+	if known, found := f.brought.since(joined.scope, demand, time.Now()); found && !anew {
+		joined.result = known
+		close(joined.done)
+		return joined
 	}
-	joined := &fetch{demand: demand, identity: identity, done: make(chan struct{}), urgent: make(chan struct{})}
-	f.queues[dir] = append(f.queues[dir], joined)
-	f.hurry(demand, joined)
-	if len(f.queues[dir]) == 1 && f.ctx.Err() == nil {
-		f.workers.Go(func() { f.serve(dir) })
+	q := f.queues[joined.scope.dir]
+	if q == nil {
+		q = &queue{urgent: make(chan struct{})}
+		f.queues[joined.scope.dir] = q
 	}
-	return joined
-}
-
-// covers tells whether the other demand is met when this one is.
-func (d Demand) covers(other Demand) bool {
-	// Who may not reach every address must not be given what another's fetch brought
-	// from one of them.
-	if d.Request.Depth != other.Request.Depth || d.Request.Remote.URL != other.Request.Remote.URL ||
-		(d.Request.Remote.Permit == nil) != (other.Request.Remote.Permit == nil) ||
-		d.Request.Remote.Limits != other.Request.Remote.Limits {
-		return false
+	other := q.find(joined, anew)
+	if other == nil {
+		other = joined
+		q.waiting = append(q.waiting, joined)
 	}
-	for from, to := range other.Request.Refs {
-		if d.Request.Refs[from] != to {
-			return false
-		}
+	if demand.Urgency == Foreground {
+		q.hurry(other)
 	}
-	return true
-}
-
-// hurry has the fetch that a foreground demand waits for need no slot, and those before
-// it in the repository's queue neither, since it waits for them too. Fetches.mu is held.
-func (f *Fetches) hurry(demand Demand, last *fetch) {
-	if demand.Urgency != Foreground {
-		return
+	if !q.served && f.ctx.Err() == nil {
+		q.served = true
+		f.workers.Go(func() { f.serve(q, joined.scope.dir) })
 	}
-	for _, waiting := range f.queues[demand.Request.Dir] {
-		waiting.hurry()
-		if waiting == last {
-			return
-		}
-	}
-}
-
-// hurry has the fetch wait for no slot. Fetches.mu is held.
-func (j *fetch) hurry() {
-	select {
-	case <-j.urgent:
-	default:
-		close(j.urgent)
-	}
+	return other
 }
 
 // serve does the repository's fetches until there are none.
-func (f *Fetches) serve(dir string) {
+func (f *Fetches) serve(q *queue, dir string) {
 	for {
 		f.mu.Lock()
-		if len(f.queues[dir]) == 0 {
+		if len(q.waiting) == 0 {
 			delete(f.queues, dir)
 			f.mu.Unlock()
 			return
 		}
-		next := f.queues[dir][0]
+		q.rest()
+		url, urgent := q.waiting[0].demand.Request.Remote.URL, q.urgent
 		f.mu.Unlock()
-		result, err := f.work(next)
+		release, err := f.settings.Slots.takeUnless(f.ctx, url, urgent)
+		if err != nil {
+			err = fmt.Errorf("wait for a slot to fetch in: %w", err)
+			release = func(error) {}
+		}
 		f.mu.Lock()
-		next.result, next.err = result, err
-		close(next.done)
-		f.queues[dir] = f.queues[dir][1:]
+		batch := q.begin()
 		f.mu.Unlock()
+		if err != nil {
+			f.end(q, batch, nil, err)
+			continue
+		}
+		release(f.together(q, batch))
 	}
 }
 
-func (f *Fetches) work(next *fetch) (fetched map[string]Fetched, err error) {
+// together does a batch in one fetch. Where that fails of what one of them wants, each is
+// fetched by itself: nobody is to be kept from his refs by another's.
+func (f *Fetches) together(q *queue, batch []*fetch) error {
+	result, err := f.work(q, batch)
+	if len(batch) == 1 || !isOfARef(err) {
+		f.end(q, batch, result, err)
+		return err
+	}
+	for _, one := range batch {
+		alone := []*fetch{one}
+		result, err = f.work(q, alone)
+		f.end(q, alone, result, err)
+	}
+	return err
+}
+
+// isOfARef tells of a failure that may be of one ref and not of the remote.
+func isOfARef(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || isSilence(err) {
+		return false
+	}
+	for _, whole := range []error{ErrAuthentication, ErrIdentity, ErrRefusedAddress, ErrNoRepository} {
+		if errors.Is(err, whole) {
+			return false
+		}
+	}
+	var failure *Failure
+	return !errors.As(err, &failure) || failure.HTTPStatus < 400
+}
+
+// end tells those who wait how it ended.
+func (f *Fetches) end(q *queue, batch []*fetch, result map[string]Fetched, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range batch {
+		one.result, one.err = one.demand.of(result), err
+		q.running = slices.DeleteFunc(q.running, func(other *fetch) bool { return other == one })
+		close(one.done)
+	}
+}
+
+// work is one fetch of all that the batch wants, which may share it.
+func (f *Fetches) work(q *queue, batch []*fetch) (fetched map[string]Fetched, err error) {
 	if f.ctx.Err() != nil {
 		return nil, fmt.Errorf("fetch: %w", endReason(f.ctx))
 	}
-	release, err := f.settings.Slots.takeUnless(f.ctx, next.demand.Request.Remote.URL, next.urgent)
-	if err != nil {
-		return nil, fmt.Errorf("wait for a slot to fetch in: %w", err)
-	}
-	defer func() { release(err) }()
-	f.mu.Lock()
-	next.running = true
-	f.mu.Unlock()
 	ctx, cancel := context.WithTimeout(f.ctx, f.settings.Timeout)
 	defer cancel()
-	request := next.demand.Request
+	began := time.Now()
+	first := batch[0].demand
+	request := first.Request
+	request.Refs = refsOf(batch)
+	f.mu.Lock()
+	request.Urgent = q.urgent
+	f.mu.Unlock()
 	request.Progress = func(p Progress) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		next.progress = p
+		for _, one := range batch {
+			one.progress = p
+		}
 	}
-	if next.demand.Credential != nil {
-		session, closing, err := next.demand.Credential.Open()
+	defer func() {
+		if first.Observe != nil && f.ctx.Err() == nil {
+			first.Observe(time.Since(began), err)
+		}
+	}()
+	if first.Credential != nil {
+		session, closing, err := first.Credential.Open()
 		if err != nil {
 			return nil, fmt.Errorf("serve the credential: %w", err)
 		}
 		defer closing()
 		request.Remote.Session = session
 	}
-	return f.settings.Fetcher.Fetch(ctx, request)
+	fetched, err = f.settings.Fetcher.Fetch(ctx, request)
+	if err == nil {
+		f.mu.Lock()
+		f.brought.note(batch[0].scope, request, fetched, began)
+		f.mu.Unlock()
+	}
+	return fetched, err
 }
 
 // Patience is how much of the time a call may wait: what it needs for its answer to arrive

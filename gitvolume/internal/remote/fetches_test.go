@@ -19,7 +19,8 @@ import (
 // slowly is a Fetcher whose fetches take their time and are noted.
 type slowly struct {
 	takes time.Duration
-	err   error
+	// fails is what a fetch of these refs ends with; nil: it does not fail.
+	fails func(refs map[string]string) error
 
 	mu      sync.Mutex
 	begun   []string
@@ -38,7 +39,9 @@ func (s *slowly) Fetch(ctx context.Context, request Request) (map[string]Fetched
 	var err error
 	select {
 	case <-time.After(s.takes):
-		err = s.err
+		if s.fails != nil {
+			err = s.fails(request.Refs)
+		}
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -266,24 +269,27 @@ func TestTwoInTheBackground(t *testing.T) {
 	})
 }
 
-// TestSomebodyWaitsBehindTheBackground: what a foreground fetch of a repository waits for
-// is hurried too, or all slots of slow remotes would hold up a pod that starts.
+// TestSomebodyWaitsBehindTheBackground: what a pod waits for is fetched at once, with what
+// waits in its repository for a slot, or all slots of slow remotes would hold it up.
 func TestSomebodyWaitsBehindTheBackground(t *testing.T) {
 	coordinated(t, time.Minute, func(t *testing.T, f *Fetches, fetcher *slowly) {
 		var calls sync.WaitGroup
 		for i, dir := range []string{"slow", "slower", "r"} {
 			calls.Go(func() {
 				time.Sleep(time.Duration(i) * time.Second)
-				_, _ = f.Fetch(t.Context(), demand(dir, Background, "a"))
+				_, _ = f.Fetch(t.Context(), demand(dir, Background, "refs/heads/a"))
 			})
 		}
 		time.Sleep(3 * time.Second)
 		start := time.Now()
-		_, err := f.Fetch(t.Context(), demand("r", Foreground, "b"))
-		if took := time.Since(start); err != nil || took != 2*time.Minute {
+		_, err := f.Fetch(t.Context(), demand("r", Foreground, "refs/heads/b"))
+		if took := time.Since(start); err != nil || took != time.Minute {
 			t.Errorf("it took %s, %v; there were %q", took, err, fetcher.seen().begun)
 		}
 		calls.Wait()
+		if n := len(fetcher.seen().begun); n != 3 {
+			t.Errorf("there were %q", fetcher.seen().begun)
+		}
 	})
 }
 

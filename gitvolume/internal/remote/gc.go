@@ -11,11 +11,17 @@ import (
 // fetch takes to end in git, which keeps its packs from gc meanwhile.
 const pruneAge = "6.hours.ago"
 
+// ErrGaveWay says that the collection of garbage was ended before it was done.
+var ErrGaveWay = errors.New("the collection of garbage gave way to a fetch that a pod waits for")
+
 // GC has git pack what the repository holds and remove old objects that no ref reaches.
 // Refs stay loose: the driver makes and deletes them meanwhile by libgit2, which is not
-// safe beside a git that packs them. It leaves the processor and the disk to others. A
-// fetch into the repository waits for it.
+// safe beside a git that packs them. It leaves the processor and the disk to others, so that
+// it can take long where there is much to do. A fetch into the repository waits for it; for
+// one that somebody waits for it ends, with ErrGaveWay.
 func (c *Command) GC(ctx context.Context, dir string) error {
+	ctx, leave := c.collections.enter(ctx, dir)
+	defer leave()
 	unlock, err := c.repositories.Lock(ctx, dir)
 	if err != nil {
 		return fmt.Errorf("collect garbage: %w", err)
@@ -29,6 +35,9 @@ func (c *Command) GC(ctx context.Context, dir string) error {
 	})
 	if err != nil {
 		// With a full disk, of all times, it must not leave a pack behind that nobody reads.
+		if gaveWay := context.Cause(ctx); errors.Is(gaveWay, ErrGaveWay) {
+			err = gaveWay
+		}
 		return fmt.Errorf("collect garbage: %w", errors.Join(err, removeTemporary(dir, 0, unfinishedPacks()...)))
 	}
 	return nil

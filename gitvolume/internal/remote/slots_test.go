@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,8 @@ import (
 type runs struct {
 	t     *testing.T
 	slots *Slots
+
+	mu    sync.Mutex
 	begun []string
 }
 
@@ -27,7 +30,9 @@ func (r *runs) background(repository string, takes time.Duration, err error) {
 		if failed != nil {
 			return
 		}
+		r.mu.Lock()
 		r.begun = append(r.begun, repository)
+		r.mu.Unlock()
 		time.Sleep(takes)
 		release(err)
 	}()
@@ -47,6 +52,8 @@ func inSlots(t *testing.T, test func(r *runs)) {
 func (r *runs) wantBegun(want ...string) {
 	r.t.Helper()
 	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if !slices.Equal(r.begun, want) {
 		r.t.Errorf("%q were begun, want %q", r.begun, want)
 	}

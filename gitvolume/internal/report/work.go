@@ -39,10 +39,10 @@ func newWork(meter metric.Meter) (w work, err error) {
 	inProcess := []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	onTheWire := []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
 	seconds(&w.commits, "git_csi_commit_duration_seconds", "Time a commit took.", inProcess...)
-	seconds(&w.rebases, "git_csi_rebase_duration_seconds", "Time a rebase took, whether or not it succeeded.", inProcess...)
+	seconds(&w.rebases, "git_csi_rebase_duration_seconds", "Time a rebase of commits took, whether or not it conflicted.", inProcess...)
 	seconds(&w.pushes, "git_csi_push_duration_seconds", "Time a push took, whether or not it arrived.", onTheWire...)
 	seconds(&w.fetches, "git_csi_fetch_duration_seconds", "Time a fetch took, whether or not it succeeded.", onTheWire...)
-	counter(&w.fetchFailures, "git_csi_fetch_failures_total", "Fetches that failed.")
+	counter(&w.fetchFailures, "git_csi_fetch_failures_total", "Fetches that failed, and looks at what there is to fetch.")
 	counter(&w.demanded, "git_csi_demanded_pulls_total", "Pulls that somebody demanded.")
 	counter(&w.dropped, "csi_events_dropped_total", "Events that could not be posted.")
 	if err != nil {
@@ -60,7 +60,7 @@ func (r *Reports) Committed(took time.Duration) {
 	r.work.commits.Record(context.Background(), took.Seconds())
 }
 
-// Rebased counts a rebase that took so long, whether or not it succeeded.
+// Rebased counts a rebase of commits that took so long, whether or not it conflicted.
 func (r *Reports) Rebased(took time.Duration) {
 	r.work.rebases.Record(context.Background(), took.Seconds())
 }
@@ -79,6 +79,12 @@ func (r *Reports) Fetched(repo string, took time.Duration, err error) {
 		failed = 1
 	}
 	r.work.fetchFailures.Add(context.Background(), failed, label)
+}
+
+// LookFailed counts a look at what a repository has that failed, before anything of it could be
+// fetched: as a fetch that failed, and not among those of which it is known how long they took.
+func (r *Reports) LookFailed(repo string) {
+	r.work.fetchFailures.Add(context.Background(), 1, r.work.repositories.label(repo))
 }
 
 // PullDemanded counts a pull that somebody demanded.

@@ -128,9 +128,23 @@ func (r Repository) Use(ctx context.Context) (release func(), err error) {
 	return r.makeAndUse(ctx)
 }
 
-// makeAndUse makes the repository while nobody else can.
+// makeAndUse makes the repository while nobody else can. Who comes while another makes it
+// does not want it alone: he would have to wait until all have left that use it by then.
 func (r Repository) makeAndUse(ctx context.Context) (release func(), err error) {
+	unlock, err := r.store.making.Lock(ctx, r.name)
+	if err != nil {
+		return nil, fmt.Errorf("use the repository of %q: %w", r.URL, err)
+	}
+	defer unlock()
 	for {
+		release, err = r.store.guards.share(ctx, r.name)
+		if err != nil {
+			return nil, fmt.Errorf("use the repository of %q: %w", r.URL, err)
+		}
+		if r.isThere() {
+			return release, nil
+		}
+		release() // Nobody has made it yet, or it was removed in between.
 		alone, err := r.store.guards.seize(ctx, r.name)
 		if err == nil {
 			if !r.isThere() {
@@ -138,16 +152,9 @@ func (r Repository) makeAndUse(ctx context.Context) (release func(), err error) 
 			}
 			alone()
 		}
-		if err == nil {
-			release, err = r.store.guards.share(ctx, r.name)
-		}
 		if err != nil {
 			return nil, fmt.Errorf("use the repository of %q: %w", r.URL, err)
 		}
-		if r.isThere() {
-			return release, nil
-		}
-		release() // It was removed in between.
 	}
 }
 

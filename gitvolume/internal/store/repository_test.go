@@ -62,6 +62,20 @@ func TestRepositoryIsMadeOnce(t *testing.T) {
 	}
 }
 
+// TestWhoComesLateToMakeIt waits for none of those who use it since another has made it.
+func TestWhoComesLateToMakeIt(t *testing.T) {
+	f := newFixture(t)
+	r := f.repository(aURL)
+	release, err := r.Use(t.Context())
+	f.must(err)
+	defer release()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	late, err := r.makeAndUse(ctx)
+	f.must(err)
+	late()
+}
+
 func TestSetAsideWaitsForTheUsers(t *testing.T) {
 	f := newFixture(t)
 	r := f.repository(aURL)

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/keyedmutex"
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/trash"
 )
@@ -74,6 +75,7 @@ type Store struct {
 	repos     *os.File
 	kept, now *trash.Bin
 	guards    guards
+	making    keyedmutex.Mutex // Who makes a repository, by its name.
 	suspects  suspects
 	wake      chan struct{}
 }

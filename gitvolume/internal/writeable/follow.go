@@ -44,7 +44,6 @@ func printed(paths []string) string {
 // follow takes the volume to where the ref is now, its own commits on top. The error is a
 // *history.Conflict or a *treeConflict if that cannot be.
 func (v *Volume) follow(ctx context.Context, up upstream) error {
-	began := time.Now()
 	before := v.position
 	then, replayed, err := v.onto(ctx, before.Base, up.tip)
 	if err == nil {
@@ -56,7 +55,7 @@ func (v *Volume) follow(ctx context.Context, up upstream) error {
 	then.Base, then.Followed = up.tip, true
 	err = v.moveTo(ctx, then)
 	if v.position.Tip == then.Tip {
-		v.sayRebased(replayed, up.tip, time.Since(began))
+		v.sayRebased(replayed, up.tip)
 		v.clock.pushed()
 		v.owe()
 		if !v.position.HasUnpushed() {
@@ -83,9 +82,14 @@ func (v *Volume) onto(ctx context.Context, base, tip object.ID) (then store.Posi
 	if base, err = v.lastContained(base, tip); err != nil {
 		return then, 0, err
 	}
+	began := time.Now()
 	rebased, err := v.Repository.Rebase(ctx, history.Replay{
 		Base: base, Tip: own, Onto: tip, Committer: v.committer(), Merger: v.Merger,
 	})
+	var conflict *history.Conflict
+	if err == nil || errors.As(err, &conflict) {
+		v.Durations.Rebased(time.Since(began))
+	}
 	then.Tip = rebased.Tip
 	return then, rebased.Replayed, err
 }

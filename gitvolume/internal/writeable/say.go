@@ -142,8 +142,7 @@ func (v *Volume) sayUpstreamMoved(to object.ID) {
 	v.Report.Raise(report.UpstreamMoved, fmt.Sprintf("%s moved to %s, and the tree has changes that are not committed: it is left as it is", short(v.Ref), short(to)))
 }
 
-func (v *Volume) sayRebased(replayed int, onto object.ID, took time.Duration) {
-	v.Durations.Rebased(took)
+func (v *Volume) sayRebased(replayed int, onto object.ID) {
 	v.Report.Clear(report.UpstreamMoved, report.RefDeleted)
 	v.countAhead()
 	if replayed > 0 {

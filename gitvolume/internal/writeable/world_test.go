@@ -373,6 +373,7 @@ type said struct {
 	moments []string
 	figures report.Figures
 	skips   []report.Skip
+	rebases int
 }
 
 func newSaid() *said { return &said{faults: map[report.Fault]string{}} }
@@ -410,8 +411,14 @@ func (s *said) Update(change func(*report.Figures)) {
 }
 
 func (s *said) Committed(time.Duration) {}
-func (s *said) Rebased(time.Duration)   {}
-func (s *said) Pushed(time.Duration)    {}
+
+func (s *said) Rebased(time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rebases++
+}
+
+func (s *said) Pushed(time.Duration) {}
 
 // faultsAre expects these faults to last and no others.
 func (n *node) faultsAre(want ...report.Fault) {
