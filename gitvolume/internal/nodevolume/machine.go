@@ -77,7 +77,7 @@ func (v *Volume) inForce() writeable.Arming {
 }
 
 // blamed is what opening a repository failed of: the repository, unless the machine opens
-// nothing else there either.
+// nothing else there either, or it opens now.
 func (v *Volume) blamed(failed error) error {
 	file, err := os.Open(filepath.Join(v.repository.Dir(), "HEAD"))
 	if err == nil {
@@ -85,6 +85,11 @@ func (v *Volume) blamed(failed error) error {
 	}
 	if store.IsOfTheMachine(errors.Join(failed, err)) {
 		return errors.Join(failed, err)
+	}
+	// libgit2 gives no number of what the kernel said, and what lacked may be there by now.
+	if again, err := history.Open(v.repository.Dir()); err == nil {
+		again.Close()
+		return failed
 	}
 	return fmt.Errorf("%w: %w", history.ErrDamaged, failed)
 }

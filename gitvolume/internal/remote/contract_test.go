@@ -153,6 +153,43 @@ func TestFetchShallow(t *testing.T) {
 	})
 }
 
+// A remote that is shallow itself gives what it has where that is all that is wanted. Of
+// anything else git says nothing with its status, and leaves the refs as they were.
+func TestFetchOfAShallowRemote(t *testing.T) {
+	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
+		store := gittest.NewBare(t)
+		fetch := func(depth int) error {
+			_, err := c.Fetch(t.Context(), Request{Dir: store.Dir, Remote: remote, Depth: depth, Refs: map[string]string{"refs/heads/main": "refs/x/1", "refs/heads/side": "refs/x/2"}})
+			return err
+		}
+		b.Grow("main", "f", "1")
+		check(t, fetch(0))
+		whole := gittest.NewBare(t)
+		for _, content := range []string{"1", "2", "3", "4"} {
+			whole.Grow("main", "f", content)
+		}
+		b.Git("fetch", "--depth=2", "--update-shallow", "file://"+whole.Dir, "+refs/heads/main:refs/heads/main")
+		for range 2 {
+			err := fetch(0)
+			if !errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "--unshallow") {
+				t.Errorf("the error is %v", err)
+			}
+		}
+		b.SetRef("refs/heads/side", b.Tip("refs/heads/main"))
+		if err := fetch(0); err == nil || !strings.Contains(err.Error(), "--unshallow") {
+			t.Errorf("of a branch more the error is %v", err)
+		}
+		store = gittest.NewBare(t)
+		check(t, fetch(1))
+		if got, want := store.Tip("refs/x/1"), b.Tip("refs/heads/main"); got != want {
+			t.Errorf("with a depth it is %s, want %s", got, want)
+		}
+		b.Git("fetch", "--unshallow", "file://"+whole.Dir)
+		store = gittest.NewBare(t)
+		check(t, fetch(0))
+	})
+}
+
 func TestFetchCommit(t *testing.T) {
 	onEachKindThatReads(t, func(t *testing.T, c *Command, b *gittest.Bare, remote Remote) {
 		old := b.Grow("main", "f", "1")

@@ -91,7 +91,7 @@ func (r Request) missesSome() bool {
 // the remote has all of it, the first failure stands, unless there was none, or it may be
 // that somebody made one of the refs between the two looks.
 func (c *Command) fetchExisting(ctx context.Context, request Request, fetched map[string]Fetched, first error) error {
-	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress} {
+	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress, errShallow} {
 		if errors.Is(first, lasting) {
 			return first
 		}
@@ -193,15 +193,22 @@ func (c *Command) fetchSpecs(ctx context.Context, request Request, specs string)
 	if request.Depth > 0 {
 		args = append(args, "--depth="+strconv.Itoa(request.Depth))
 	}
-	_, err := c.do(ctx, run{
+	e, err := c.do(ctx, run{
 		args:     append(args, "--", request.Remote.URL.String()),
 		dir:      request.Dir,
 		remote:   &request.Remote,
 		stdin:    strings.NewReader(specs),
 		progress: request.Progress,
 	})
+	if err == nil && e.shallow {
+		// What is here would pass for what the remote has.
+		err = fmt.Errorf("run git fetch: %w", &Failure{Kind: ErrFailed, Cause: errShallow, Words: e.words, received: e.facts.received})
+	}
 	return err
 }
+
+// errShallow says that the remote itself has not all of its history.
+var errShallow = errors.New("the remote is a shallow clone, which gives its refs only to a volume with a depth: run git fetch --unshallow there")
 
 // tips reads what the local refs are now, for those that are not gone.
 func (c *Command) tips(ctx context.Context, request Request, fetched map[string]Fetched) error {

@@ -42,6 +42,8 @@ type ended struct {
 	status int
 	facts  facts
 	words  string
+	// shallow tells that a fetch left a ref as it was, as the remote lacks some of its history.
+	shallow bool
 }
 
 // notStarted is the status of a git that was not run.
@@ -152,7 +154,8 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	if r.verdicts != nil {
 		_, _ = said.Write(r.verdicts.text)
 	}
-	return ended{status: status, facts: link.learned(), words: said.shown()}, err
+	shown := said.shown()
+	return ended{status: status, facts: link.learned(), words: shown, shallow: said.isShallow()}, err
 }
 
 // follow adds what git cannot say to its progress.

@@ -22,6 +22,13 @@ const (
 // the session, which are others each time, and the session says itself why.
 const helperQuit = "fatal: credential helper '"
 
+// What git says of each ref that it leaves as it was, since the remote has not all of the
+// ref's history. It ends well all the same.
+const (
+	shallowBegins = "warning: rejected "
+	shallowEnds   = " because shallow roots are not allowed to be updated"
+)
+
 // words is what git prints for people. Lines of progress go to whoever follows it; of
 // the others the first and the last are kept.
 type words struct {
@@ -30,12 +37,14 @@ type words struct {
 	// redact takes the session's secrets out of a line.
 	redact func(string) string
 
-	mu    sync.Mutex
-	line  []byte
-	long  bool // The line went on.
-	first []string
-	last  []string
-	size  struct{ first, last int }
+	mu   sync.Mutex
+	line []byte
+	long bool // The line went on.
+	// shallow tells that git left a ref as it was.
+	shallow bool
+	first   []string
+	last    []string
+	size    struct{ first, last int }
 }
 
 // Write takes standard error of the run.
@@ -85,7 +94,15 @@ func (w *words) finish() {
 	if strings.HasPrefix(text, helperQuit) {
 		return
 	}
+	w.shallow = w.shallow || strings.HasPrefix(text, shallowBegins) && strings.HasSuffix(text, shallowEnds)
 	w.keep(text)
+}
+
+// isShallow tells that git left a ref as it was, once all was shown.
+func (w *words) isShallow() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.shallow
 }
 
 // keep has the line among the first, or else among the last.

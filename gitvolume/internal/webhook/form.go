@@ -14,12 +14,17 @@ const formPayload = "payload"
 
 var errNoPayload = errors.New("it is neither JSON nor a form with a payload")
 
+// isForm tells whether a request says that it is a form.
+func isForm(header http.Header) bool {
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	return kind == "application/x-www-form-urlencoded"
+}
+
 // payloadOf gives the JSON of a request as it comes, which GitHub and Gitea can also send in
 // a form, as its payload. What only says that it is a form, as curl and wget do of all that
 // they post, is taken as it is.
-func payloadOf(header http.Header, body io.Reader) (io.Reader, error) {
-	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
-	if kind != "application/x-www-form-urlencoded" {
+func payloadOf(body io.Reader, isForm bool) (io.Reader, error) {
+	if !isForm {
 		return body, nil
 	}
 	in := bufio.NewReader(body)

@@ -1,7 +1,9 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -9,7 +11,7 @@ import (
 
 const (
 	// heldLimit and heldBytes bound what is held of all Secrets together: how many
-	// deliveries, and how large their bodies are.
+	// deliveries, and how large what is kept of them is.
 	heldLimit = 256
 	heldBytes = 4 << 20
 	// verifyWithin is how long a Secret may take that deliveries are held for.
@@ -40,13 +42,23 @@ type heldFor struct {
 type unverified struct {
 	push      push
 	signature signature
+	isForm    bool
 	body      []byte // Empty if the signature is none of the body.
 }
 
+// size is what it takes, in bytes.
+func (u unverified) size() int {
+	size := len(u.body) + len(u.push.ref)
+	for _, repository := range u.push.repositories {
+		size += len(repository)
+	}
+	return size
+}
+
 func (u unverified) isSigned(secret []byte) bool {
-	sum := newSum(secret)
-	sum.Write(u.body)
-	return u.signature.isOf(secret, sum.Sum(nil))
+	of := newSums(secret)
+	_ = of.read(bytes.NewReader(u.body), u.isForm, func(io.Reader) error { return nil }) // it was looked through
+	return u.signature.isOf(secret, of)
 }
 
 // add holds a delivery, or that there was one if there is no room; isWhole false: its body is
@@ -61,12 +73,12 @@ func (h *held) add(name secretName, u unverified, isWhole bool) {
 	if h.bySecret == nil {
 		h.bySecret = map[secretName]heldFor{}
 	}
-	if !isWhole || h.count == heldLimit || h.bytes+len(u.body) > heldBytes {
+	if !isWhole || h.count == heldLimit || h.bytes+u.size() > heldBytes {
 		h.free(had)
 		h.bySecret[name] = heldFor{isOver: true}
 		return
 	}
-	h.count, h.bytes = h.count+1, h.bytes+len(u.body)
+	h.count, h.bytes = h.count+1, h.bytes+u.size()
 	had.some = append(had.some, u)
 	h.bySecret[name] = had
 }
@@ -74,7 +86,7 @@ func (h *held) add(name secretName, u unverified, isWhole bool) {
 func (h *held) free(had heldFor) {
 	h.count -= len(had.some)
 	for _, u := range had.some {
-		h.bytes -= len(u.body)
+		h.bytes -= u.size()
 	}
 }
 
@@ -101,12 +113,13 @@ func (h *held) names() []secretName {
 
 // hold keeps a delivery until its Secret can be read, false if it could mark nothing
 // whoever signed it.
-func (w *Webhook) hold(name secretName, signed signature, p push, b *body) bool {
-	if !signed.isToken && !signed.needsBody() || len(w.targets.of(name, p)) == 0 {
+func (w *Webhook) hold(name secretName, u unverified, b *body) bool {
+	needsBody := u.signature.needsBody()
+	if !u.signature.isToken && !needsBody || len(w.targets.of(name, u.push)) == 0 {
 		return false
 	}
-	u, isWhole := unverified{push: p, signature: signed}, true
-	if signed.needsBody() {
+	isWhole := true
+	if needsBody {
 		u.body, isWhole = slices.Clone(b.start), b.isWhole
 	}
 	w.held.add(name, u, isWhole)

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,6 +27,9 @@ func TestAPushWithoutItsSecret(t *testing.T) {
 		"one that never comes":       {apiserver.Hold(nil), []delivery{dev("s3cret")}, []string{"shop-dev"}},
 		"one of half an answer":      {apiserver.Truncate(), []delivery{dev("s3cret")}, []string{"shop-dev"}},
 		"a token":                    {apiserver.Refuse(503), []delivery{other}, []string{"shop-other"}},
+		"a form, signed in whole":    {apiserver.Refuse(503), []delivery{asForm("github", "push", "s3cret", dev("").body)}, []string{"shop-dev"}},
+		"a form, signed in part":     {apiserver.Refuse(503), []delivery{asForm("forgejo", "push", "s3cret", dev("").body)}, []string{"shop-dev"}},
+		"another form than signed":   {apiserver.Refuse(503), []delivery{{asForm("forgejo", "push", "s3cret", dev("").body).header, append(asForm("forgejo", "push", "s3cret", dev("").body).body, '+')}}, nil},
 		"several, one not signed":    {apiserver.Refuse(503), []delivery{dev("wrong"), other, other}, []string{"shop-other"}},
 		"none that is signed":        {apiserver.Refuse(503), []delivery{dev("wrong"), dev("")}, nil},
 		"one that may not be read":   {apiserver.Refuse(403), []delivery{dev("s3cret")}, nil},
@@ -95,6 +99,16 @@ func TestMoreThanIsHeld(t *testing.T) {
 			})
 		})
 	}
+	// What is kept of a push counts, too, if that is all that is kept.
+	bubble(t, func(t *testing.T, h *hook) {
+		h.server.Inject(apiserver.Fault{Resource: "secrets", Do: apiserver.Refuse(503)})
+		long := `,"project":{"web_url":"https://h/` + strings.Repeat("x", longestKept/2) + `"}}`
+		d := deliver("gitlab", "Push Hook", "s3cret", append(bytes.TrimSuffix(bytes.TrimSpace(fixture(t, "github-push")), []byte("}")), long...))
+		h.send("/webhook/shop/forge", d)
+		if h.held.bytes < longestKept/2 {
+			t.Errorf("%d bytes are held", h.held.bytes)
+		}
+	})
 	// A token needs no body.
 	bubble(t, func(_ *testing.T, h *hook) {
 		heal := h.server.Inject(apiserver.Fault{Resource: "secrets", Do: apiserver.Refuse(503)})

@@ -64,6 +64,8 @@ func (m *marks) ask(t target) *mark {
 		asked = &mark{target: t, done: make(chan struct{})}
 		m.next[t.volume] = asked
 	}
+	// A volume that was made again with the name since the first was asked for is the one.
+	asked.target = t
 	if !isWorked {
 		m.working.Go(func() { m.work(t.volume) })
 	}

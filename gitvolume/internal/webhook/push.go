@@ -56,14 +56,11 @@ func (p *payload) wanted() *wanted {
 	}}
 }
 
-// parsePush reads a request as it comes. An error wraps errNotPush, and its words are for the
-// sender of one that is signed.
-func parsePush(header http.Header, body io.Reader) (push, error) {
+// parsePush reads a request as it comes, to its end, and sums it up. An error wraps errNotPush,
+// and its words are for the sender of one that is signed.
+func parsePush(header http.Header, body io.Reader, s sums) (push, error) {
 	var p payload
-	in, err := payloadOf(header, body)
-	if err == nil {
-		err = scanObject(in, p.wanted())
-	}
+	err := s.read(body, isForm(header), func(in io.Reader) error { return scanObject(in, p.wanted()) })
 	if err != nil {
 		return push{}, fmt.Errorf("%w: its payload cannot be read: %w", errNotPush, err)
 	}

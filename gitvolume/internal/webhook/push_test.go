@@ -67,13 +67,19 @@ func deliver(forge, event, secret string, body []byte) delivery {
 // asForm is the delivery as application/x-www-form-urlencoded, which GitHub has as its
 // default.
 func asForm(forge, event, secret string, body []byte) delivery {
-	d := deliver(forge, event, secret, []byte(url.Values{"payload": {string(body)}}.Encode()))
+	form := []byte(url.Values{"payload": {string(body)}}.Encode())
+	signed := body // Gitea and Forgejo sign what they put into the form, GitHub the form.
+	if forge == "github" {
+		signed = form
+	}
+	d := deliver(forge, event, secret, signed)
+	d.body = form
 	d.header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return d
 }
 
 func isSigned(header http.Header, body, secret []byte) bool {
-	return unverified{signature: signatureOf(header), body: body}.isSigned(secret)
+	return unverified{signature: signatureOf(header), isForm: isForm(header), body: body}.isSigned(secret)
 }
 
 func TestParsePush(t *testing.T) {
@@ -90,11 +96,12 @@ func TestParsePush(t *testing.T) {
 		"Gitea, not its own": {deliver("gitea", "push", "s", fixture(t, "gitea-push")), []string{"gitea.example.com/shop/config"}, "refs/heads/develop"},
 		"Forgejo":            {deliver("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
 		"Forgejo as a form":  {asForm("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
+		"Gitea as a form":    {asForm("gitea", "push", "s", fixture(t, "gitea-push")), []string{"gitea.example.com/shop/config"}, "refs/heads/develop"},
 		"a form with more":   {formOf("a=%7B&b&payload=" + url.QueryEscape(string(fixture(t, "github-push"))) + "&c=d"), []string{"github.com/shop/config"}, "refs/heads/main"},
 		"JSON called a form": {formOf(string(fixture(t, "github-push"))), []string{"github.com/shop/config"}, "refs/heads/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body))
+			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body), newSums(nil))
 			slices.Sort(got.repositories)
 			if err != nil || !slices.Equal(got.repositories, row.repositories) || got.ref != row.ref {
 				t.Errorf("%+v, %v, want %v and %v", got, err, row.repositories, row.ref)
@@ -132,7 +139,7 @@ func TestNoPush(t *testing.T) {
 		"a number for a name": {deliver("github", "push", "s", []byte(`{"ref":7}`)), "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body))
+			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body), newSums(nil))
 			if !errors.Is(err, errNotPush) || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("%+v, %v, want %q", got, err, row.says)
 			}
@@ -192,7 +199,7 @@ func FuzzParsePush(f *testing.F) {
 	f.Add("push", "application/x-www-form-urlencoded", []byte("payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%7D"))
 	f.Fuzz(func(t *testing.T, event, kind string, body []byte) {
 		header := http.Header{"X-Github-Event": {event}, "Content-Type": {kind}}
-		p, err := parsePush(header, bytes.NewReader(body))
+		p, err := parsePush(header, bytes.NewReader(body), newSums(nil))
 		switch {
 		case err != nil && !errors.Is(err, errNotPush):
 			t.Errorf("the error is %v", err)

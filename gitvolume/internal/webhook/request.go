@@ -87,7 +87,7 @@ func (w *Webhook) answer(to http.ResponseWriter, r *http.Request) answer {
 	if s.reason == nil {
 		return w.accept(r.Context(), s.name, p, noPush)
 	}
-	isHeld := isOutage(s.reason) && noPush == nil && w.hold(s.name, signed, p, b)
+	isHeld := isOutage(s.reason) && noPush == nil && w.hold(s.name, unverified{push: p, signature: signed, isForm: isForm(r.Header)}, b)
 	w.refusals.tell(w.settings.Log, quote.Value(r.URL.Path), s.reason, isHeld)
 	pause(r.Context(), time.Until(arrived.Add(refusedAfter)))
 	a := w.refusal()
@@ -104,11 +104,9 @@ func (w *Webhook) readPush(header http.Header, b *body, s *resolved, signed sign
 	if s.reason != nil {
 		secret = w.nobodys
 	}
-	sum := newSum(secret)
-	in := io.TeeReader(b, sum)
-	p, noPush := parsePush(header, in)
-	_, _ = io.Copy(io.Discard, in) // b keeps the error
-	if !signed.isOf(secret, sum.Sum(nil)) && s.reason == nil {
+	of := newSums(secret)
+	p, noPush := parsePush(header, b, of) // b keeps the error
+	if !signed.isOf(secret, of) && s.reason == nil {
 		s.reason = fmt.Errorf("no header has a signature with the Secret, or the Secret itself: %w", errNoSecret)
 	}
 	return p, noPush

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"hash"
+	"io"
 	"net/http"
 	"strings"
 )
@@ -51,15 +52,35 @@ func (s signature) needsBody() bool {
 }
 
 // isOf tells whether the request was made by who has the secret, which must not be empty, of
-// a body with the sum. It takes the same time whatever is wrong.
-func (s signature) isOf(secret, sum []byte) bool {
+// a body with the sums. It takes the same time whatever is wrong.
+func (s signature) isOf(secret []byte, of sums) bool {
 	want := sha256.Sum256(secret) // So that not even the secret's length is told.
 	valid := subtle.ConstantTimeCompare(s.token[:], want[:])
+	body, payload := of.body.Sum(nil), of.payload.Sum(nil)
 	for _, given := range s.sums {
-		valid |= subtle.ConstantTimeCompare(given, sum)
+		valid |= subtle.ConstantTimeCompare(given, body) | subtle.ConstantTimeCompare(given, payload)
 	}
 	return valid == 1
 }
 
-// newSum is what forges sum the body up with.
-func newSum(secret []byte) hash.Hash { return hmac.New(sha256.New, secret) }
+// sums are what forges sign of a body. GitHub signs it as it is sent; Gitea and Forgejo sign
+// the JSON, which of a form is not what is sent.
+type sums struct{ body, payload hash.Hash }
+
+func newSums(secret []byte) sums {
+	return sums{body: hmac.New(sha256.New, secret), payload: hmac.New(sha256.New, secret)}
+}
+
+// read has the payload of a body be taken, and sums all of the body up, however much of it
+// is taken.
+func (s sums) read(body io.Reader, isForm bool, take func(payload io.Reader) error) error {
+	in := io.TeeReader(body, s.body)
+	payload, err := payloadOf(in, isForm)
+	if err == nil {
+		payload = io.TeeReader(payload, s.payload)
+		err = take(payload)
+		_, _ = io.Copy(io.Discard, payload) // what cannot be read has no right sum
+	}
+	_, _ = io.Copy(io.Discard, in)
+	return err
+}

@@ -183,6 +183,7 @@ func TestWhatIsMarked(t *testing.T) {
 		"a tag":              {attributes: map[string]string{"ref": "v1"}, d: push("refs/tags/v1", "https://forge.example/shop/config"), isMarked: true},
 		"a branch in full":   {attributes: map[string]string{"ref": "refs/heads/v1"}, d: push("refs/heads/v1", "https://forge.example/shop/config"), isMarked: true},
 		"on demand":          {attributes: map[string]string{"pull": "on-demand"}, d: push("refs/heads/main", "https://forge.example/shop/config"), isMarked: true},
+		"in a form":          {d: asForm("gitea", "push", "s3cret", push("refs/heads/main", "https://forge.example/shop/config").body), isMarked: true},
 		"another branch":     {d: push("refs/heads/dev", "https://forge.example/shop/config")},
 		"the tag of a name":  {attributes: map[string]string{"ref": "refs/heads/v1"}, d: push("refs/tags/v1", "https://forge.example/shop/config")},
 		"a longer branch":    {d: push("refs/heads/x/main", "https://forge.example/shop/config")},
@@ -289,6 +290,25 @@ func TestABurst(t *testing.T) {
 		}
 		if reads := h.server.Count("get", "secrets"); reads > 1 {
 			t.Errorf("the Secret is read %d times", reads)
+		}
+	})
+}
+
+// A push to a volume that was made again with a name shares no mark with the one that is gone.
+func TestAVolumeMadeAgainWithinABurst(t *testing.T) {
+	bubble(t, func(t *testing.T, h *hook) {
+		send := func() {
+			h.send("/webhook/shop/forge", deliver("github", "push", "s3cret", []byte(`{"ref":"refs/heads/main","repository":{"clone_url":"https://github.com/shop/other"}}`)))
+		}
+		send()
+		go send() // Waits for the spacing.
+		synctest.Wait()
+		h.server.DeleteVolume("shop-other")
+		put(h.server, "shop-other", "shop", map[string]string{"url": "https://github.com/shop/other.git", "webhookSecret": "forge"})
+		synctest.Wait()
+		send()
+		if got := h.server.Annotations("shop-other")[annotation]; got == "" {
+			t.Error("the new volume is not marked")
 		}
 	})
 }

@@ -35,7 +35,6 @@ func (v *Volume) TakeCredential() {
 func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositoryBroken(err) }
 
 // Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
-// Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
 // volume is armed, and pushed once, which takes no longer than within, nor until the deadline
 // of ctx, and whose outcome does not matter. The error is that of the commit, or of ctx, which
 // is looked at also while Run is at something that cannot be called off: unless IsFinal, Run
