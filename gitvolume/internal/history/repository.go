@@ -58,6 +58,9 @@ func (r *Repository) open() error {
 	return nil
 }
 
+// Dir is the directory that it was opened in.
+func (r *Repository) Dir() string { return r.dir }
+
 // Close frees the repository. Pending objects are lost.
 func (r *Repository) Close() {
 	if r.git == nil {

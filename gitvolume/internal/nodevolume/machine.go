@@ -2,11 +2,8 @@ package nodevolume
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/history"
@@ -38,7 +35,7 @@ func (v *Volume) newMachine(ctx context.Context) (*machine, error) {
 		return nil, err
 	}
 	if m.open, err = history.Open(v.repository.Dir()); err != nil {
-		return nil, fmt.Errorf("open the repository: %w", v.blamed(err))
+		return nil, fmt.Errorf("open the repository: %w", store.BlameForOpening(v.repository.Dir(), err))
 	}
 	own := func(a store.Anchor) string { return store.VolumeRef(v.handle(), a) }
 	side := attributes.SideBranch(v.Branch, v.handle())
@@ -74,24 +71,6 @@ func (v *Volume) inForce() writeable.Arming {
 		return *v.keptUnder
 	}
 	return v.arming
-}
-
-// blamed is what opening a repository failed of: the repository, unless the machine opens
-// nothing else there either, or it opens now.
-func (v *Volume) blamed(failed error) error {
-	file, err := os.Open(filepath.Join(v.repository.Dir(), "HEAD"))
-	if err == nil {
-		err = file.Close()
-	}
-	if store.IsOfTheMachine(errors.Join(failed, err)) {
-		return errors.Join(failed, err)
-	}
-	// libgit2 gives no number of what the kernel said, and what lacked may be there by now.
-	if again, err := history.Open(v.repository.Dir()); err == nil {
-		again.Close()
-		return failed
-	}
-	return fmt.Errorf("%w: %w", history.ErrDamaged, failed)
 }
 
 // use keeps the repository from being set aside, if it still is that instance.

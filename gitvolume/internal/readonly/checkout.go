@@ -108,7 +108,7 @@ func (f *Followers) write(ctx context.Context, c *checkout, commit object.ID) er
 	defer release()
 	repo, err := history.Open(c.repository.Dir())
 	if err != nil {
-		return fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
+		return fmt.Errorf("open the repository: %w", store.BlameForOpening(c.repository.Dir(), err))
 	}
 	defer repo.Close()
 	tree, err := repo.CommitTree(commit)

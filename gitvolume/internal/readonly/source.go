@@ -163,7 +163,7 @@ func (s source) known(ctx context.Context, places []place) (map[string]place, er
 	defer release()
 	repo, err := history.Open(s.repository.Dir())
 	if err != nil {
-		return nil, fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
+		return nil, fmt.Errorf("open the repository: %w", store.BlameForOpening(s.repository.Dir(), err))
 	}
 	defer repo.Close()
 	known := map[string]place{}

@@ -73,11 +73,14 @@ func opens(dir string) error {
 		return err
 	}
 	repository, err := history.Open(dir)
-	if err != nil {
+	if err == nil {
+		repository.Close()
+		return nil
+	}
+	if err = BlameForOpening(dir, err); errors.Is(err, history.ErrDamaged) || IsOfTheMachine(err) {
 		return err
 	}
-	repository.Close()
-	return nil
+	return nil // It opens now.
 }
 
 // IsOfTheMachine tells a failure of which some part says nothing about the repository, such

@@ -10,6 +10,7 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // examined is the error of work with the remote, and that of the repository with it if
@@ -42,7 +43,7 @@ func (v *Volume) examine() error {
 	}
 	// What was deleted can be read as long as it is held open.
 	if err := v.Repository.Reopen(); err != nil {
-		return fmt.Errorf("open the repository: %w: %w", history.ErrDamaged, err)
+		return fmt.Errorf("open the repository: %w", store.BlameForOpening(v.Repository.Dir(), err))
 	}
 	tree, err := v.commitTree(v.position.Tip)
 	if err != nil {
