@@ -73,7 +73,7 @@ bin/cluster:
 test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests, most of the drivers' with -race.
 
 # The packages whose tests start most programs.
-many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$
+many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$|/soak$$
 
 .PHONY: unit
 unit: setup helm ## Unit and integration tests of every module, most of the drivers' with the race detector.

@@ -1,13 +1,11 @@
 package nodevolume_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -106,7 +104,7 @@ func TestNetworkCut(t *testing.T) {
 func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	upstream := gittest.NewBare(t)
 	put(t, upstream, "main", files{"a": "1"})
-	server := gittest.StartHTTP(t, filepath.Dir(upstream.Dir), gittest.HTTPOptions{User: "git", Around: whole})
+	server := gittest.StartHTTP(t, filepath.Dir(upstream.Dir), gittest.HTTPOptions{User: "git", Around: gittest.Whole})
 	behind := strings.TrimPrefix(server.URL(""), "http://")
 	c, address := lay(t, link, strings.TrimSuffix(behind, "/"))
 	p := newProcess(t, newDir(t), func(s *remote.Settings) { s.Stall = stall })
@@ -172,18 +170,6 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	}
 	upstream.Git("fsck", "--strict")
 	p.end()
-}
-
-// whole has CGI be given a request whose length is known, as it takes no other.
-func whole(git http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-		git.ServeHTTP(w, r)
-	})
 }
 
 // arrivesLarge is arrives for what nobody can read.

@@ -1,0 +1,30 @@
+package soak
+
+import (
+	"fmt"
+	"sync"
+)
+
+// mostFindings is how many are told in full: one cause may have very many.
+const mostFindings = 40
+
+// findings are what was found to be wrong, by whomever.
+type findings struct {
+	mu    sync.Mutex
+	texts []string
+	count int
+}
+
+func (f *findings) add(format string, arguments ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.count++; f.count <= mostFindings {
+		f.texts = append(f.texts, fmt.Sprintf(format, arguments...))
+	}
+}
+
+func (f *findings) all() (texts []string, count int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.texts...), f.count
+}

@@ -1,0 +1,148 @@
+package soak
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// comeToRest waits until the plugin has done all that there is to do, without another
+// fault, has the colleagues merge what is to be merged, and looks at all of it.
+func (r *torture) comeToRest() {
+	deadline := time.Now().Add(stuck)
+	r.settles("all pods to have their volumes", deadline, r.arePublished)
+	r.settles("all to arrive", deadline, r.areQuiet)
+	r.say("all has arrived")
+	r.compareRemotes("with side branches")
+	r.settles("the side branches to heal", deadline, r.heal)
+	r.say("all is healed")
+	r.settles("all to arrive", deadline, r.areQuiet)
+	r.compareRemotes("after the merges")
+	r.settles("the readers to follow", deadline, r.doReadersFollow)
+	r.settles("all volumes to be well", deadline, r.areWell)
+	for _, w := range r.writers {
+		w.compare(w.target(), "at rest")
+	}
+}
+
+// settles waits for a condition, which says what is missing.
+func (r *torture) settles(what string, deadline time.Time, condition func() (missing string)) {
+	for {
+		missing := condition()
+		if missing == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			r.findings.add("waited in vain for %s: %s", what, missing)
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+func (r *torture) arePublished() string {
+	for _, w := range r.writers {
+		if _, err := os.Lstat(filepath.Join(w.target(), sharePath(0))); err != nil {
+			return fmt.Sprintf("%s: %v", w.volume.Handle, err)
+		}
+	}
+	for _, reader := range r.readers {
+		if _, err := os.Lstat(filepath.Join(reader.target(), alwaysPath)); err != nil {
+			return fmt.Sprintf("%s: %v", reader.volume.Handle, err)
+		}
+	}
+	return ""
+}
+
+// areQuiet wants the volumes to say that nothing is left to commit or to push, and that to
+// be so.
+func (r *torture) areQuiet() string {
+	families := r.plugin.Scrape()
+	for _, w := range r.writers {
+		for _, name := range []string{"git_csi_pending_paths", "git_csi_unpushed_commits"} {
+			value, found := ofClaim(families, name, w.volume.Handle)
+			if !found || value != 0 {
+				return fmt.Sprintf("%s of %s is %v, exposed: %t", name, w.volume.Handle, value, found)
+			}
+		}
+		if differs := r.differs(w.seat, w.ref()); differs != "" {
+			return fmt.Sprintf("%s differs from %s: %s", w.volume.Handle, w.ref(), differs)
+		}
+	}
+	return ""
+}
+
+// ref is where the volume's commits go now.
+func (w *writer) ref() string {
+	side := w.branch + "." + w.volume.Handle
+	if w.repository.bare.Tip("refs/heads/"+side) != "" {
+		return side
+	}
+	return w.branch
+}
+
+// heal has the side branches be merged, and something be written, on which a volume sees it.
+func (r *torture) heal() string {
+	missing := ""
+	for _, c := range r.colleagues {
+		if sides := c.sides(); len(sides) > 0 {
+			missing = fmt.Sprintf("there is still %q", sides)
+			c.mergeAll()
+		}
+	}
+	families := r.plugin.Scrape()
+	for _, w := range r.writers {
+		if value, _ := ofClaim(families, "git_csi_diverged", w.volume.Handle); value != 0 {
+			missing = w.volume.Handle + " is diverged"
+			w.application.create(w.target())
+		}
+	}
+	if missing != "" {
+		time.Sleep(8 * time.Second)
+	}
+	return missing
+}
+
+// doReadersFollow wants each read-only tree to be what its branch is.
+func (r *torture) doReadersFollow() string {
+	for _, reader := range r.readers {
+		if differs := r.differs(reader.seat, reader.branch); differs != "" {
+			return fmt.Sprintf("%s differs from %s: %s", reader.volume.Handle, reader.branch, differs)
+		}
+	}
+	return ""
+}
+
+// areWell wants each volume to say what is true: nothing is wrong with it.
+func (r *torture) areWell() string {
+	families := r.plugin.Scrape()
+	want := map[string]float64{"git_csi_armed": 1, "git_csi_diverged": 0, "git_csi_watch_degraded": 0, "git_csi_skipped_files": 0, "git_csi_volume_abnormal": 0}
+	for _, w := range r.writers {
+		for name, want := range want {
+			if got, found := ofClaim(families, name, w.volume.Handle); !found || got != want {
+				return fmt.Sprintf("%s of %s is %v, want %v; exposed: %t", name, w.volume.Handle, got, want, found)
+			}
+		}
+	}
+	for _, reader := range r.readers {
+		if got, found := ofClaim(families, "git_csi_volume_abnormal", reader.volume.Handle); !found || got != 0 {
+			return fmt.Sprintf("%s is abnormal: %v; exposed: %t", reader.volume.Handle, got, found)
+		}
+	}
+	return ""
+}
+
+// ofClaim is the value of the series of a claim.
+func ofClaim(families map[string]*dto.MetricFamily, name, claim string) (value float64, found bool) {
+	for _, series := range families[name].GetMetric() {
+		for _, label := range series.GetLabel() {
+			if label.GetName() == "claim" && label.GetValue() == claim {
+				return series.GetGauge().GetValue() + series.GetCounter().GetValue(), true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,9 @@
+package soak
+
+import (
+	"testing"
+	"time"
+)
+
+// A torture that is as short as can be, for every run of the tests.
+func TestShort(t *testing.T) { run(t, 1, 15*time.Second) }
