@@ -105,6 +105,14 @@ helm: setup
 e2e: ## End-to-end tests on the local cluster; starts one for them when none runs (root).
 	@hack/e2e
 
+# Nor is this: it looks for what no test was written for, for as long as one likes.
+DRIVER ?=
+TIME ?= 10m
+SEED ?=
+.PHONY: soak
+soak: setup ## Torture the drivers and check what is left (root): make soak DRIVER=pernode TIME=10m SEED=7
+	@TIME='$(TIME)' SEED='$(SEED)' hack/soak $(DRIVER)
+
 # The linter keeps its findings with their paths, but by what the files say, and leaves
 # out later what a file excuses: of a cache that two checkouts share, it would report
 # files of the other one, and what it cannot read there is excused by nothing.
@@ -118,7 +126,7 @@ lint: setup ## golangci-lint over every module, actionlint over the workflows.
 
 .PHONY: vet
 vet: setup
-	@GOWORK=off hack/each go vet -tags e2e ./...
+	@GOWORK=off hack/each go vet -tags e2e,soak ./...
 
 .PHONY: format
 format: setup
