@@ -9,25 +9,44 @@ import (
 	"strings"
 	"time"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
 
-	"liken.sh/csicommon/csitest/process"
+	"liken.sh/csicommon/csitest/leaks"
 )
+
+// mostMemory is how much more memory, in bytes, a plugin may have that went through
+// something: its allocator keeps some of what was free again.
+const mostMemory = 64 << 20
+
+// ofThePlugin is what a plugin that does nothing is to have no more of.
+func (r *torture) ofThePlugin() leaks.Scope { return leaks.Scope{Process: r.plugin.Plugin.Pid()} }
+
+// ofTheNode is what there is to be no more of without a plugin.
+func (r *torture) ofTheNode() leaks.Scope {
+	return leaks.Scope{
+		Family: os.Getpid(), Namespace: os.Getpid(), Below: filepath.Join(r.plugin.KubeletDir, "pods"),
+		Directories: []string{filepath.Join(r.place, "run"), filepath.Join(r.place, "tmp")},
+	}
+}
 
 // check looks at what is left when all pods are gone: nothing but the store.
 func (r *torture) check() {
-	r.checkMounts()
-	idle := time.Now().Add(3 * time.Second)
-	time.Sleep(time.Until(idle))
+	leaks.Await(r.t, r.idle, r.ofThePlugin())
+	memory := leaks.Look(r.t, r.ofThePlugin()).Anonymous - r.idle.Anonymous
+	r.say("the plugin has %d KiB more than at its start", memory>>10)
+	if memory > mostMemory && !raced {
+		r.findings.add("the plugin has %d MiB more than at its start", memory>>20)
+	}
 	lived := r.goroutines()
 	r.plugin.start(r.isDiskFull)
+	r.warmUp()
 	time.Sleep(3 * time.Second)
 	fresh := r.goroutines()
 	r.compareGoroutines(lived, fresh)
 	r.plugin.start(r.isDiskFull)
 	r.plugin.end(unix.SIGTERM)
-	r.checkProcesses()
+	leaks.Await(r.t, r.none, r.ofTheNode())
+	r.checkTargets()
 	r.checkFiles()
 	for _, repository := range r.repositories {
 		r.checkRepository(repository)
@@ -35,14 +54,7 @@ func (r *torture) check() {
 	r.checkStore()
 }
 
-func (r *torture) checkMounts() {
-	infos, err := mountinfo.GetMounts(mountinfo.PrefixFilter(filepath.Join(r.plugin.KubeletDir, "pods")))
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, info := range infos {
-		r.findings.add("a mount is left at %s", info.Mountpoint)
-	}
+func (r *torture) checkTargets() {
 	_ = filepath.WalkDir(filepath.Join(r.plugin.KubeletDir, "pods"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Name() == "mount" {
 			r.findings.add("a target is left at %s", path)
@@ -82,32 +94,8 @@ func (r *torture) compareGoroutines(lived, fresh map[string]int) {
 	}
 }
 
-// checkProcesses wants no process to be left that has to do with the store.
-func (r *torture) checkProcesses() {
-	process.Await(r.t, "the plugin's children to end", func() bool { return len(r.processes()) == 0 })
-}
-
-// processes are those of the plugin.
-func (r *torture) processes() (found []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		cwd, _ := os.Readlink(filepath.Join(dir, "cwd"))
-		arguments, _ := os.ReadFile(filepath.Join(dir, "cmdline"))
-		if strings.HasPrefix(cwd, r.plugin.Store) || strings.Contains(string(arguments), r.plugin.Store) || strings.Contains(string(arguments), filepath.Join(r.place, "run")) {
-			found = append(found, dir+" "+strings.ReplaceAll(string(arguments), "\x00", " "))
-		}
-	}
-	return found
-}
-
-// checkFiles wants nothing temporary to be left.
+// checkFiles wants nothing temporary to be left in the store.
 func (r *torture) checkFiles() {
-	for _, name := range []string{"run", "tmp"} {
-		left, err := os.ReadDir(filepath.Join(r.place, name))
-		if err != nil || len(left) > 0 {
-			r.findings.add("left in the directory %s: %v, %v", name, left, err)
-		}
-	}
 	temporary := []string{"tmp_", "tmp-", "incoming-", ".next"}
 	_ = filepath.WalkDir(r.plugin.Store, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {

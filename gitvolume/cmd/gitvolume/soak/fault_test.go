@@ -147,17 +147,25 @@ func (r *torture) beginResets(f *fault) {
 	}()
 }
 
-// serving is in the environment of what serves the plugin, and of nothing else.
+// serving are parts of the environment of what serves this test's plugin, and of nothing
+// else that runs on the machine.
 func (r *torture) serving() []string {
-	return []string{"GIT_PROJECT_ROOT=", "GITTEST_SSHD="}
+	// Each temporary directory of the test is in one.
+	mine := filepath.Dir(filepath.Dir(r.repositories[0].bare.Dir))
+	marks := []string{"\x00GITTEST_SSHD=" + mine + "/"}
+	for _, repository := range r.repositories {
+		marks = append(marks, "\x00GIT_PROJECT_ROOT="+filepath.Dir(repository.bare.Dir)+"\x00")
+	}
+	return marks
 }
 
 // servers are the processes that serve somebody, and of them those that take a push.
 func (r *torture) servers() (all []int, takesPush bool) {
+	marks := r.serving()
 	environments, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, file := range environments {
 		environment, err := os.ReadFile(file)
-		if err != nil || !slices.ContainsFunc(r.serving(), func(mark string) bool { return strings.Contains("\x00"+string(environment), "\x00"+mark) }) {
+		if err != nil || !slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains("\x00"+string(environment), mark) }) {
 			continue
 		}
 		dir := filepath.Dir(file)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/csicommon/csitest/leaks"
 	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/csitest/netns"
 )
@@ -36,6 +37,9 @@ type torture struct {
 	readers      []*reader
 	pods         atomic.Int64
 
+	// none is what there was without a plugin, and idle what one had that did nothing yet.
+	none, idle leaks.Snapshot
+
 	kills, pushesStopped int
 	commits              int // Of the plugin, on the remotes' branches.
 	isFull               bool
@@ -46,7 +50,7 @@ type torture struct {
 // Operations and faults derive from the seed. When they meet, the machine decides.
 func run(t *testing.T, seed uint64, long time.Duration) {
 	mountns.Require(t)
-	r := &torture{t: t, seed: seed, place: os.Getenv(placeVariable), suffered: map[string]int{}}
+	r := &torture{t: t, seed: seed, place: os.Getenv(placeVariable), began: time.Now(), suffered: map[string]int{}}
 	fmt.Printf("soak gitvolume: seed=%d\n", seed)
 	if lacks := os.Getenv(lackVariable); lacks != "" {
 		fmt.Printf("soak gitvolume: without %s\n", lacks)
@@ -90,8 +94,13 @@ func (r *torture) build() {
 // torment has all of it happen at a time, and ends with everything but the plugin's
 // work at rest: pods have their volumes, and nobody writes.
 func (r *torture) torment(long time.Duration) {
-	r.began = time.Now()
+	if err := leaks.Adopt(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.none = leaks.Look(r.t, r.ofTheNode())
 	r.plugin.start(r.isDiskFull)
+	r.warmUp()
+	r.idle = leaks.Look(r.t, r.ofThePlugin())
 	ctx, over := context.WithCancel(context.Background())
 	rest, leave := context.WithCancel(context.Background())
 	var pods, colleagues sync.WaitGroup
@@ -112,6 +121,8 @@ func (r *torture) torment(long time.Duration) {
 		colleagues.Wait()
 	}()
 	kinds := slices.DeleteFunc(kinds(), func(k kind) bool { return k.lane == "disk" && !r.hasDisk })
+	r.settles("all pods to have their volumes", time.Now().Add(stuck), r.arePublished)
+	r.began = time.Now()
 	r.suffer(schedule(of(r.seed, "faults"), kinds, long))
 	time.Sleep(time.Until(r.began.Add(long)))
 	r.say("the faults are over")
@@ -126,8 +137,17 @@ const (
 	failed = "FAILED"
 )
 
+// warmUp has the plugin have what it makes once and keeps, such as its way to watch files.
+func (r *torture) warmUp() {
+	seat := r.writers[0].seat
+	_ = seat.publish() && seat.unpublish() && seat.unstage() // What fails is found.
+}
+
 // tell writes the verdict.
 func (r *torture) tell() {
+	if r.figure(func(w *writer) int { return w.application.journal.count() }) == 0 {
+		r.findings.add("nobody wrote anything")
+	}
 	texts, count := r.findings.all()
 	for _, text := range texts {
 		r.t.Error(text)
@@ -146,14 +166,22 @@ func (r *torture) tell() {
 	}
 }
 
+// figure is the sum of what the writers have.
+func (r *torture) figure(of func(w *writer) int) (sum int) {
+	for _, w := range r.writers {
+		sum += of(w)
+	}
+	return sum
+}
+
 // figures are what happened.
 func (r *torture) figures() string {
-	operations, overtaken, reads, looks, pushes, merges := 0, 0, 0, 0, 0, 0
+	operations := r.figure(func(w *writer) int { return w.application.journal.count() })
+	overtaken := r.figure(func(w *writer) int { return w.application.journal.overtaken })
+	looks := r.figure(func(w *writer) int { return w.looks })
+	reads, pushes, merges := 0, 0, 0
 	var calls, failures int64
 	for _, w := range r.writers {
-		operations += w.application.journal.count()
-		overtaken += w.application.journal.overtaken
-		looks += w.looks
 		calls, failures = calls+w.calls.Load(), failures+w.failures.Load()
 	}
 	for _, reader := range r.readers {

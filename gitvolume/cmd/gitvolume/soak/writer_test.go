@@ -13,7 +13,7 @@ import (
 type writer struct {
 	*seat
 	application *application
-	// operations counts what the application did before it came to rest.
+	// looks counts the comparisons of the tree with the journal.
 	looks int
 }
 
