@@ -31,6 +31,7 @@ func (r *torture) ofTheNode() leaks.Scope {
 
 // check looks at what is left when all pods are gone: nothing but the store.
 func (r *torture) check() {
+	r.next()
 	leaks.Await(r.t, r.idle, r.ofThePlugin())
 	memory := leaks.Look(r.t, r.ofThePlugin()).Anonymous - r.idle.Anonymous
 	r.say("the plugin has %d KiB more than at its start", memory>>10)

@@ -9,14 +9,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"liken.sh/gitvolume/internal/gittest"
 )
 
 // gitFiles are the files of a commit: mode and id by path.
-func gitFiles(bare *gittest.Bare, ref string) (map[string]string, error) {
-	out, err := bare.TryGit("ls-tree", "-r", "-z", "refs/heads/"+ref)
+func gitFiles(bare *gittest.Bare, commit string) (map[string]string, error) {
+	out, err := bare.TryGit("ls-tree", "-r", "-z", commit)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, out)
 	}
@@ -56,19 +57,33 @@ func treeFiles(root string) (map[string]string, error) {
 	return files, err
 }
 
-// differs says in what a volume's tree is not what its branch is; empty: in nothing.
-func (r *torture) differs(s *seat, ref string) string {
-	want, err := gitFiles(s.repository.bare, ref)
-	if err != nil {
-		return err.Error()
-	}
+// differs says in what a volume's tree is none of so many commits that its branch was last;
+// empty: it is one.
+func (r *torture) differs(s *seat, ref string, depth int) string {
 	got, err := treeFiles(s.target())
 	if err != nil {
 		return err.Error()
 	}
-	if maps.Equal(want, got) {
-		return ""
+	out, err := s.repository.bare.TryGit("rev-list", "--topo-order", "-n", strconv.Itoa(depth), "refs/heads/"+ref)
+	if err != nil {
+		return fmt.Sprintf("%v: %s", err, out)
 	}
+	var first map[string]string
+	for i, commit := range strings.Fields(out) {
+		want, err := gitFiles(s.repository.bare, commit)
+		switch {
+		case err != nil:
+			return err.Error()
+		case maps.Equal(want, got):
+			return ""
+		case i == 0:
+			first = want
+		}
+	}
+	return difference(first, got)
+}
+
+func difference(want, got map[string]string) string {
 	var paths []string
 	for path := range want {
 		if got[path] != want[path] {
@@ -88,7 +103,7 @@ func (r *torture) differs(s *seat, ref string) string {
 func (r *torture) compareRemotes(when string) {
 	for _, w := range r.writers {
 		journal, ref := w.application.journal, w.ref()
-		files, err := gitFiles(w.repository.bare, ref)
+		files, err := gitFiles(w.repository.bare, "refs/heads/"+ref)
 		if err != nil {
 			r.findings.add("%s: %v", when, err)
 			continue
