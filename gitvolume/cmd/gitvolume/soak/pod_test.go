@@ -28,6 +28,8 @@ type seat struct {
 	random     *rand.Rand
 	pods       *atomic.Int64 // All that there ever were.
 
+	hadPod atomic.Bool // Ever.
+
 	mu  sync.Mutex
 	pod kubelet.Pod // That has it now.
 	// calls counts the kubelet's, and failures those that were refused.
@@ -122,6 +124,7 @@ func (s *seat) live(ctx, rest context.Context, use func(ctx context.Context)) {
 		if !s.publish() {
 			return
 		}
+		s.hadPod.Store(true)
 		published, away := context.WithCancel(rest)
 		var repeats sync.WaitGroup
 		random := rand.New(rand.NewPCG(s.random.Uint64(), 0))
