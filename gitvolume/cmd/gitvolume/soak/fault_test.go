@@ -207,7 +207,7 @@ func (r *torture) startServers(*fault) {
 	for _, repository := range r.repositories {
 		_ = filepath.WalkDir(repository.bare.Dir, func(path string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".lock") {
-				return nil
+				return ignoreMissing(err)
 			}
 			if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > time.Second {
 				_ = os.Remove(path)

@@ -35,7 +35,6 @@ type colleague struct {
 	number   int
 	pushes   int
 	merges   int
-	inserted int
 }
 
 // seal is a content that tells whether it is whole.
