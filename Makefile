@@ -26,7 +26,7 @@ BENCHTIME ?= 1s
 
 .PHONY: help
 help: ## List the targets.
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build
 build: setup ## Build the drivers into bin/.
@@ -75,7 +75,11 @@ test: setup format alone tidy vet lint unit ## What CI runs first: format, modul
 # The packages whose tests start most programs.
 many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$|/soak$$
 
+# What the drivers are made of, for the cache of tests that compile them as they run.
+sources = $(shell find csicommon pernode gitvolume -type f \( -name '*.go' -o -name 'go.*' \) -not -name '*_test.go' -print0 | sort -z | xargs -0 sha256sum | sha256sum)
+
 .PHONY: unit
+unit: export LIKEN_TEST_SOURCES = $(sources)
 unit: setup helm ## Unit and integration tests of every module, most of the drivers' with the race detector.
 	@# Tests mostly wait, for disks and for servers that do not answer.
 	@MODULES='csicommon pernode' hack/each go test -race -p 4 -timeout 30m ./...
@@ -86,7 +90,7 @@ unit: setup helm ## Unit and integration tests of every module, most of the driv
 	go test -p 2 -timeout 30m $$(grep -E '$(many_helpers)' <<<"$$all")
 	@# Of what only runs on a developer's machine, the race detector would take minutes
 	@# to compile Helm and the Kubernetes clients once more.
-	@MODULES='e2e hack' hack/each go test -timeout 15m ./...
+	@MODULES='e2e hack hack/licences' hack/each go test -timeout 15m ./...
 	@# These read files outside their module. Go does not see those change, and
 	@# would answer from its cache.
 	@cd hack && go test -count=1 ./charts ./docs
@@ -99,6 +103,12 @@ unit: setup helm ## Unit and integration tests of every module, most of the driv
 .PHONY: helm
 helm: setup
 	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
+
+# What a target found before is tried by each run of the tests; this looks for more.
+.PHONY: fuzz
+fuzz: export TIME ?= 30s
+fuzz: setup ## Fuzz every parser of outside bytes, for TIME (30s) each.
+	@hack/fuzz
 
 # Not a part of test: it needs what a machine for tests may lack (see hack/cluster).
 .PHONY: e2e
@@ -118,11 +128,14 @@ soak: setup ## Torture the drivers and check what is left (root): make soak DRIV
 # files of the other one, and what it cannot read there is excused by nothing.
 .PHONY: lint
 lint: export GOLANGCI_LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/liken-lint$(CURDIR)
-lint: setup ## golangci-lint over every module, actionlint over the workflows.
+lint: setup ## golangci-lint and actionlint, licences, known vulnerabilities of what is linked.
 	@# All at once: what the modules import in common is looked at once.
 	@lint=$(call tool,golangci-lint) && \
 	"$$lint" run --allow-parallel-runners $$(go list -m -f '{{.Dir}}/...')
 	@$(call tool,actionlint) .github/workflows/*.yaml
+	@cd hack/licences && GOWORK=off CGO_ENABLED=0 go run . check ../../pernode ./cmd/pernode && \
+	GOWORK=off go run . check ../../gitvolume ./cmd/gitvolume
+	@hack/vulnerabilities/scan
 
 .PHONY: vet
 vet: setup
@@ -143,9 +156,18 @@ alone: setup
 .PHONY: tidy
 tidy: setup
 	@GOWORK=off hack/each go mod tidy -diff
-	@for module in hack/helm hack/cluster/build/*; do \
+	@for module in hack/helm hack/govulncheck hack/cluster/build/*; do \
 		(cd "$$module" && GOWORK=off go mod tidy -diff) || { echo "in $$module"; exit 1; }; \
 	done
+
+##@ Release
+
+.PHONY: release-dry-run
+release-dry-run: ## Rehearse a release: DRIVER=pernode or gitvolume, VERSION=vX.Y.Z where not the next (root).
+	@hack/setup cluster
+	@# Not with the others in tidy: cosign's modules are a gigabyte that only this needs.
+	@cd hack/release/tools && GOWORK=off go mod tidy -diff
+	@go run ./hack/release rehearse '$(DRIVER)' $(VERSION)
 
 ##@ Measure
 

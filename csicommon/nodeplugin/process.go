@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"liken.sh/csicommon/server"
 )
 
@@ -62,6 +64,9 @@ func (p Process) Run(arguments []string) int {
 	if err := p.Check(); err != nil {
 		return p.refuse(err)
 	}
+	if err := keepMemory(); err != nil {
+		return p.refuse(err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	// The first signal asks for a clean end, a second one ends at once.
@@ -78,6 +83,20 @@ func (p Process) Run(arguments []string) int {
 		return ExitFailed
 	}
 	return 0
+}
+
+// keepMemory has a crash leave no copy of the memory, which has credentials, on a disk. Where
+// a program of the host takes the dumps, a limit of their size counts for nothing, so the
+// process is made one that is not dumped at all. To one of another user than root that would
+// close its own files below /proc.
+func keepMemory() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("have crashes leave no dump of the memory: %w", err)
+	}
+	return nil
 }
 
 func (p Process) program() string {

@@ -35,8 +35,12 @@ func (s Settlement) Settle(ctx context.Context) error {
 	isNew := err == nil && recorded == ""
 	switch {
 	case isNew, s.Adopt && recorded != answered:
+		if err := s.Record.SetCluster(answered); err != nil {
+			return err
+		}
+		// Not before it is true: a process that is killed in between leaves a store of no cluster.
 		s.Log.Info("the store belongs to this cluster from now on", "cluster", answered, "before", recorded)
-		return s.Record.SetCluster(answered)
+		return nil
 	case err != nil:
 		return err
 	case recorded == answered:

@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/csitest/logtest"
 	"liken.sh/csicommon/persistentvolume"
 	"liken.sh/csicommon/storedir"
 )
@@ -57,5 +60,21 @@ func TestSettle(t *testing.T) {
 				t.Errorf("the record is %q, want %q", kept, row.after)
 			}
 		})
+	}
+}
+
+// full is the record of a store on a disk that has no room for it.
+type full struct{ record }
+
+func (*full) SetCluster(string) error { return unix.ENOSPC }
+
+// What cannot be recorded is not called settled.
+func TestSettleOnAFullDisk(t *testing.T) {
+	var lines logtest.Log
+	err := persistentvolume.Settlement{
+		Cluster: func(context.Context) (string, error) { return "own", nil }, Record: &full{}, Log: lines.Logger(),
+	}.Settle(t.Context())
+	if !errors.Is(err, unix.ENOSPC) || lines.String() != "" {
+		t.Errorf("Settle = %v, and says %q", err, lines.String())
 	}
 }

@@ -219,6 +219,17 @@ func TestListen(t *testing.T) {
 		}
 		_ = listener.Close()
 	})
+	t.Run("nobody else may connect", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "csi.sock")
+		listener, err := server.Listen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("the socket is %v, %v, want mode 600", info, err)
+		}
+	})
 	t.Run("a live one is an error and keeps serving", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "csi.sock")
 		live, err := server.Listen(path)

@@ -53,10 +53,11 @@ func (i *Instruments) Observe(callback metric.Callback) error {
 	return nil
 }
 
-// ObserveBuild gives 1, labelled with the build.
-func ObserveBuild(o metric.Observer, gauge metric.Int64ObservableGauge) {
-	o.ObserveInt64(gauge, 1, metric.WithAttributes(
+// ObserveBuild gives 1, labelled with the build, and with more if there is more to tell
+// processes apart by.
+func ObserveBuild(o metric.Observer, gauge metric.Int64ObservableGauge, more ...attribute.KeyValue) {
+	o.ObserveInt64(gauge, 1, metric.WithAttributes(append(more,
 		attribute.String("version", build.Version()),
 		attribute.String("revision", build.Revision()),
-		attribute.String("goversion", build.GoVersion())))
+		attribute.String("goversion", build.GoVersion()))...))
 }

@@ -96,8 +96,8 @@ func (d *Driver) Block(t testing.TB, file, under, language string, index int) st
 func (d *Driver) Plugin(ctx context.Context, node string) (*corev1.Pod, error) {
 	pods, err := d.Kube.Client.CoreV1().Pods(d.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName=" + node,
-		// A controller is no plugin.
-		LabelSelector: "app.kubernetes.io/name=" + d.Release + ",app.kubernetes.io/component!=controller",
+		// A controller is no plugin, nor is a webhook.
+		LabelSelector: "app.kubernetes.io/name=" + d.Release + ",app.kubernetes.io/component notin (controller,webhook)",
 	})
 	if err != nil {
 		return nil, err

@@ -146,22 +146,18 @@ func TestAnUninstallationIsStopped(t *testing.T) {
 	}
 }
 
-// controllerAddress is that of the webhook of a controller's pod.
-func controllerAddress(ctx context.Context) (string, error) {
-	pods, err := kube.Client.CoreV1().Pods(gitDriver.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=controller"})
+// webhookAddress is that of a webhook's pod.
+func webhookAddress(ctx context.Context) (string, error) {
+	pods, err := kube.Client.CoreV1().Pods(gitDriver.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=webhook"})
 	if err != nil {
 		return "", err
 	}
 	for _, pod := range pods.Items {
-		serves := false
-		for _, port := range pod.Spec.Containers[0].Ports {
-			serves = serves || port.Name == "webhook"
-		}
-		if pod.DeletionTimestamp == nil && serves && pod.Status.PodIP != "" {
+		if pod.DeletionTimestamp == nil && pod.Status.PodIP != "" {
 			return pod.Status.PodIP + ":8080", kube.Ready(ctx, gitDriver.Namespace, pod.Name)
 		}
 	}
-	return "", errors.New("no controller serves the webhook")
+	return "", errors.New("there is no webhook")
 }
 
 // leads waits until the resizer of a pod of the controller lets classes count, and not that
@@ -195,7 +191,7 @@ func TestTwoControllers(t *testing.T) {
 	gitDriver.Upgrade(t, "--set", "webhook.enabled=true", "--set", "webhook.namespaces={"+s.Name+"}", "--set", "controller.replicas=2")
 	var address string
 	cluster.Eventually(t, cluster.Patient, "the webhook is served", func() (err error) {
-		address, err = controllerAddress(t.Context())
+		address, err = webhookAddress(t.Context())
 		return err
 	})
 	// The nodes reach the pods, and have busybox.
@@ -208,7 +204,7 @@ func TestTwoControllers(t *testing.T) {
 	if said, err := push("wrong"); err == nil {
 		t.Errorf("a wrong secret is answered %q", said)
 	}
-	if said, err := push("s3cret"); err != nil || said != "1 volumes pull refs/heads/main\n" {
+	if said, err := push("s3cret"); err != nil || said != "1 volume pulls refs/heads/main\n" {
 		t.Errorf("a push is answered %q, %v", said, err)
 	}
 	for _, node := range kube.Nodes {

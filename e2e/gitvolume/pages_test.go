@@ -128,7 +128,7 @@ func TestWriteableGuide(t *testing.T) {
 		kube.Run(t, "kubectl", "delete", "volumeattributesclass", "notes")
 		for _, node := range kube.Nodes {
 			cluster.Eventually(t, cluster.Soon, node+" has no tree of "+volume, func() error {
-				_, err := kube.OnNode(node, "test", "!", "-e", "/var/lib/liken/git/trees/"+volume)
+				_, err := kube.OnNode(node, "test", "!", "-e", store+"/volumes/"+volume)
 				return err
 			})
 		}

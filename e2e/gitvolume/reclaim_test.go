@@ -110,8 +110,8 @@ func TestReclaim(t *testing.T) {
 	}
 	class := s.Class(soon())
 	deleted := reclaimed(corev1.PersistentVolumeReclaimDelete)
-	withClaim, beforeClaim, changed := s.writeable("private", class, deleted), s.writeable("private", class, deleted), s.writeable("private", class, deleted)
-	kept := s.writeable("private-kept", class)
+	beforeClaim, changed := s.writeable("private", class, deleted), s.writeable("private", class, deleted)
+	withClaim, kept := s.writeable("private-kept", class, deleted), s.writeable("private-kept", class)
 	first, last := kube.Nodes[0], kube.Nodes[1]
 	for _, node := range []string{first, last} {
 		s.Start(node, cluster.PodSpec(node, cluster.Claim(kept)), alsoWith(withClaim, beforeClaim, changed))
@@ -119,7 +119,7 @@ func TestReclaim(t *testing.T) {
 		s.Exec(node, "echo "+node+" > /data/ignored.tmp")
 		if node == last {
 			s.Refuse(t, "private-kept", "not now")
-			s.Exec(node, "echo late > /data/unpushed")
+			s.Exec(node, "echo late > /data/unpushed; echo never > /"+withClaim+"/lost")
 			kube.Run(t, "kubectl", "patch", "persistentvolume", changed, "--patch", `{"spec":{"persistentVolumeReclaimPolicy":"Retain"}}`)
 		}
 		s.Delete("pod", node)
@@ -131,6 +131,7 @@ func TestReclaim(t *testing.T) {
 	volumesGo(t, withClaim, beforeClaim)
 	s.Delete("persistentvolume", changed, kept)
 	treesGo(t, kube.Nodes, withClaim, beforeClaim)
+	pluginSays(t, gitDriver.PluginRuns(t, last).Name, "in the trash", withClaim, "unpushed=true")
 	cluster.Steadily(t, 5*time.Second, "what is retained has to stay", func() error {
 		return errors.Join(isKept(first, changed), isKept(last, changed), isKept(first, kept), isKept(last, kept))
 	})
@@ -143,6 +144,7 @@ func TestReclaim(t *testing.T) {
 	s.Reads("again", "/data/ignored.tmp", last)
 	s.Reads("again", "/data/unpushed", "late")
 	s.has("private-kept", "main", "unpushed", "late")
+	s.hasNot("private-kept", "main", "lost")
 }
 
 // TestTreeGoesWhenItsPluginIsBack deletes a volume while one node has no plugin.

@@ -39,6 +39,42 @@ func Blocks(file, under, language string) ([]string, error) {
 	return blocks, nil
 }
 
+// Step is what a reader of a tutorial does next.
+type Step struct {
+	// Language is that of the block, such as "yaml" or "sh", and Text what is in it.
+	Language, Text string
+	// File is the name under which the reader is to save the block, empty when it is to be
+	// run.
+	File string
+	// Prints is what a command prints in the end, empty when that is not said. Until then
+	// the reader repeats it.
+	Prints string
+}
+
+// marked is a block with what is noted about it for the tests: before it the file that a
+// reader makes of it, or that it is not for the tests, and after it what it prints.
+var marked = regexp.MustCompile("(?m)(?s:^<!-- (file: [^\\n]+?|not run) -->\n\n)?(?s:^```([a-z]+)\n(.*?)^```$)(?:\n\n<!-- wait: (.+?) -->$)?")
+
+// Steps returns what a tutorial has its reader do, in order. There is one at least.
+func Steps(file string) ([]Step, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the tutorial: %w", err)
+	}
+	var steps []Step
+	for _, block := range marked.FindAllStringSubmatch(string(text), -1) {
+		name, isFile := strings.CutPrefix(block[1], "file: ")
+		if block[1] != "" && !isFile {
+			continue
+		}
+		steps = append(steps, Step{Language: block[2], Text: block[3], File: name, Prints: block[4]})
+	}
+	if len(steps) == 0 {
+		return nil, fmt.Errorf("%s has no step", file)
+	}
+	return steps, nil
+}
+
 // section is the text between the heading and the next. A # in a block is a comment.
 func section(text, under string) (string, error) {
 	blank := fence.ReplaceAllStringFunc(text, func(block string) string { return strings.Repeat(" ", len(block)) })

@@ -33,3 +33,25 @@ func TestBlocks(t *testing.T) {
 		})
 	}
 }
+
+const tutorial = "# One\n\n<!-- not run -->\n\n```sh\nmake\n```\n\n<!-- file: a.yaml -->\n\n```yaml\na: 1\n```\n\n```sh\nls\n```\n\n" +
+	"```\nprinted\n```\n\ntext\n\n```sh\ncat a.yaml\n```\n\n<!-- wait: a: 1 -->\n\nmore\n"
+
+func TestSteps(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(file, []byte(tutorial), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Steps(file)
+	want := []Step{
+		{Language: "yaml", Text: "a: 1\n", File: "a.yaml"},
+		{Language: "sh", Text: "ls\n"},
+		{Language: "sh", Text: "cat a.yaml\n", Prints: "a: 1"},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := Steps(filepath.Join(t.TempDir(), "none.md")); err == nil {
+		t.Error("a page that is not there has steps")
+	}
+}

@@ -11,8 +11,6 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // metric is what the driver's reference says of one.
@@ -53,24 +51,42 @@ func checkExpression(words string, known map[string]metric) error {
 	}
 	var errs []string
 	selectors := 0
+	has := slices.Clone(scraped) // The labels that there are in any part of it.
+	var asked []string           // Those that it puts together by.
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
-		selector, is := node.(*parser.VectorSelector)
-		if !is {
-			return nil
-		}
-		selectors++
-		m, found := known[selector.Name]
-		if !found {
-			errs = append(errs, fmt.Sprintf("%q is no metric of the driver", selector.Name))
-			return nil
-		}
-		for _, matcher := range selector.LabelMatchers {
-			if matcher.Name != labels.MetricName && !slices.Contains(append(m.labels, scraped...), matcher.Name) {
-				errs = append(errs, fmt.Sprintf("%s has no label %q", selector.Name, matcher.Name))
+		switch node := node.(type) {
+		case *parser.VectorSelector:
+			selectors++
+			m, found := known[node.Name]
+			if !found {
+				errs = append(errs, fmt.Sprintf("%q is no metric of the driver", node.Name))
+				return nil
+			}
+			has = append(has, m.labels...)
+			for _, matcher := range node.LabelMatchers {
+				if matcher.Name != labels.MetricName && !slices.Contains(append(m.labels, scraped...), matcher.Name) {
+					errs = append(errs, fmt.Sprintf("%s has no label %q", node.Name, matcher.Name))
+				}
+			}
+		case *parser.AggregateExpr:
+			asked = append(asked, node.Grouping...)
+		case *parser.BinaryExpr:
+			if node.VectorMatching != nil {
+				asked = append(asked, node.VectorMatching.MatchingLabels...)
+				asked = append(asked, node.VectorMatching.Include...)
+			}
+		case *parser.Call:
+			if node.Func.Name == "label_replace" {
+				has = append(has, node.Args[1].(*parser.StringLiteral).Val)
 			}
 		}
 		return nil
 	})
+	for _, label := range asked {
+		if !slices.Contains(has, label) {
+			errs = append(errs, fmt.Sprintf("no series of it has the label %q", label))
+		}
+	}
 	if selectors == 0 {
 		errs = append(errs, "it asks for no series")
 	}
@@ -87,6 +103,7 @@ func TestExpressionsThatAreWrong(t *testing.T) {
 		"per_node_sweep_failures > 0":                    "no metric of the driver",
 		`per_node_copy_bytes{handle="a"}`:                "no label",
 		"vector(1)":                                      "no series",
+		"sum by (handle) (per_node_copy_bytes)":          "no series of it has the label",
 		"increase(per_node_copies)":                      "expected type range vector",
 		`per_node_copy_bytes{volume="a",node="b"} > 2e9`: "",
 	} {
@@ -196,52 +213,4 @@ func TestAlertLabels(t *testing.T) {
 			}
 		}
 	})
-}
-
-// dashboardModel is what the test needs to know of a Grafana dashboard.
-type dashboardModel struct {
-	UID, Title string
-	Panels     []struct {
-		Title   string
-		Targets []struct{ Expr string }
-	}
-}
-
-func TestTheDashboardAsksForWhatThereIs(t *testing.T) {
-	each(t, func(t *testing.T, c chart) {
-		config := only[*corev1.ConfigMap](t, c.rendered(t, "dashboard: {enabled: true, labels: {grafana_dashboard: '0'}}"))
-		if config.Labels["grafana_dashboard"] != "1" {
-			t.Errorf("its labels are %v", config.Labels)
-		}
-		if len(config.Data) != 1 {
-			t.Errorf("it has %d dashboards", len(config.Data))
-		}
-		for _, text := range config.Data {
-			wantDashboard(t, text, c.metrics(t))
-		}
-	})
-}
-
-// wantDashboard wants one that asks for metrics that exist.
-func wantDashboard(t *testing.T, text string, known map[string]metric) {
-	t.Helper()
-	var model dashboardModel
-	if err := yaml.Unmarshal([]byte(text), &model); err != nil {
-		t.Fatal(err)
-	}
-	if model.UID == "" || model.Title == "" || len(model.Panels) == 0 {
-		t.Errorf("it is %+v", model)
-	}
-	for _, panel := range model.Panels {
-		if len(panel.Targets) == 0 {
-			t.Errorf("panel %q asks for nothing", panel.Title)
-		}
-		for _, target := range panel.Targets {
-			// Grafana's own, a time that follows the zoom.
-			words := strings.ReplaceAll(target.Expr, "$__rate_interval", "5m")
-			if err := checkExpression(words, known); err != nil {
-				t.Errorf("panel %q: %s: %v", panel.Title, target.Expr, err)
-			}
-		}
-	}
 }

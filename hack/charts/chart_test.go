@@ -29,6 +29,7 @@ type chart struct {
 	// unset are flags that no value is for: what a cluster has no use for, or extraArgs
 	// has.
 	unset []string
+	observed
 }
 
 func charts() []chart {
@@ -38,16 +39,18 @@ func charts() []chart {
 			docs: "../../pernode/docs", flags: "reference/flags.md",
 			driver: "per-node.liken.sh", store: "/var/lib/liken/per-node", plugin: "pernode",
 			objects: 8, fullObjects: 7, others: "storageClass: {create: true}",
-			unset: []string{"standalone", "version"},
+			unset:    []string{"standalone", "version"},
+			observed: observedOfPerNode(),
 		},
 		{
 			name: "gitvolume", namespace: "gitvolume",
 			docs: "../../gitvolume/docs", flags: "reference/node.md",
 			driver: "git.liken.sh", store: "/var/lib/liken/git", plugin: "gitvolume-node",
 			command: []string{"node"}, scratch: []string{"/tmp"},
-			objects: 16, fullObjects: 16, others: "controller: {serviceAccount: {create: true}}\nuninstallCheck: true",
+			objects: 16, fullObjects: 19, others: "controller: {serviceAccount: {create: true}}\nwebhook: {enabled: true, namespaces: [shop], replicas: 2}\nuninstallCheck: true",
 			withTest: "test: {url: 'https://git.example.com/shop/config.git'}",
 			unset:    []string{"standalone", "version"},
+			observed: observedOfGit(),
 		},
 	}
 }

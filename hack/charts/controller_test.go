@@ -14,6 +14,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"liken.sh/hack/manifest"
@@ -24,15 +25,30 @@ const withWebhook = "webhook: {enabled: true, namespaces: [shop, blog]}"
 // controllerPod is that of the git driver's controller.
 func controllerPod(t *testing.T, values string) corev1.PodTemplateSpec {
 	t.Helper()
-	return only[*appsv1.Deployment](t, called(t, "gitvolume").rendered(t, values)).Spec.Template
+	return deployment(t, called(t, "gitvolume").rendered(t, values), "controller").Spec.Template
+}
+
+// deployment is the one whose pods are the component, such as controller.
+func deployment(t *testing.T, all []metav1.Object, component string) *appsv1.Deployment {
+	t.Helper()
+	for _, d := range find[*appsv1.Deployment](all) {
+		if d.Spec.Template.Labels["app.kubernetes.io/component"] == component {
+			return d
+		}
+	}
+	t.Fatalf("there is no Deployment of the %s", component)
+	return nil
 }
 
 // The profile "restricted" of the Pod Security Standards lets the pods in.
 func TestTheControllerIsRestricted(t *testing.T) {
 	t.Parallel()
 	c := called(t, "gitvolume")
-	for name, values := range map[string]string{"default": "", "full": c.full(t)} {
-		pods := map[string]corev1.PodSpec{"controller": controllerPod(t, values).Spec}
+	for name, values := range map[string]string{"default": "", "webhook": withWebhook, "full": c.full(t)} {
+		pods := map[string]corev1.PodSpec{}
+		for _, d := range find[*appsv1.Deployment](c.rendered(t, values)) {
+			pods[d.Name] = d.Spec.Template.Spec
+		}
 		for _, job := range find[*batchv1.Job](c.rendered(t, values)) {
 			pods["check"] = job.Spec.Template.Spec
 		}
@@ -96,8 +112,9 @@ func TestTheControllersArguments(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `--([a-z-]+)[^`|]*` \\|").FindAllStringSubmatch(readFile(t, c.docs, "reference/controller.md"), -1) {
 		flags[row[1]] = false
 	}
-	for _, values := range []string{"", c.full(t)} {
-		arguments := controllerPod(t, values).Spec.Containers[0].Args
+	for _, d := range slices.Concat(find[*appsv1.Deployment](c.rendered(t, "")), find[*appsv1.Deployment](c.rendered(t, c.full(t)))) {
+		component := d.Spec.Template.Labels["app.kubernetes.io/component"]
+		arguments := d.Spec.Template.Spec.Containers[0].Args
 		if arguments[0] != "controller" {
 			t.Errorf("it is started as %q", arguments)
 		}
@@ -107,11 +124,12 @@ func TestTheControllersArguments(t *testing.T) {
 				t.Errorf("%q is no flag of the controller", argument)
 			}
 			flags[name] = true
-			if name == "kubeconfig" { // the extra one
+			if name == "kubeconfig" || name == "version" { // the extra ones
 				continue
 			}
-			if _, err := c.template(t, "controller: {extraArgs: ['"+argument+"']}"); err == nil {
-				t.Errorf("extraArgs takes %s, which is set already", argument)
+			value := component + ".extraArgs: --" + name + " is set by another value"
+			if _, err := c.template(t, component+": {extraArgs: ['"+argument+"']}"); err == nil || !strings.Contains(err.Error(), value) {
+				t.Errorf("extraArgs with %s: %v", argument, err)
 			}
 		}
 	}
@@ -143,7 +161,7 @@ func rulesInDocs(t *testing.T, kind string) []rbacv1.PolicyRule {
 func TestTheControllersRoles(t *testing.T) {
 	t.Parallel()
 	all := called(t, "gitvolume").rendered(t, withWebhook)
-	role := named[*rbacv1.ClusterRole](t, all, "gitvolume-controller")
+	role := named[*rbacv1.ClusterRole](t, all, "gitvolume-webhook")
 	if want := rulesInDocs(t, "ClusterRole"); !reflect.DeepEqual(role.Rules, want) {
 		t.Errorf("the chart grants\n%+v\nthe page\n%+v", role.Rules, want)
 	}
@@ -161,9 +179,37 @@ func TestTheControllersRoles(t *testing.T) {
 		t.Errorf("Secrets are read in %q", namespaces)
 	}
 	for _, binding := range find[*rbacv1.RoleBinding](all) {
-		if subject := binding.Subjects[0]; len(binding.Subjects) != 1 || subject.Name != "gitvolume-controller" || subject.Namespace != "gitvolume" || binding.RoleRef.Name != binding.Name {
+		// Each is named after the pods that it is for.
+		if subject := binding.Subjects[0]; len(binding.Subjects) != 1 || subject.Name != binding.Name || subject.Namespace != "gitvolume" || binding.RoleRef.Name != binding.Name {
 			t.Errorf("the binding in %s is %+v", binding.Namespace, binding)
 		}
+	}
+}
+
+// Who is called from outside has the rights that it needs and no other, and has them alone.
+func TestTheWebhooksRights(t *testing.T) {
+	t.Parallel()
+	all := called(t, "gitvolume").rendered(t, withWebhook)
+	pod := deployment(t, all, "webhook").Spec.Template.Spec
+	if pod.ServiceAccountName != "gitvolume-webhook" || controllerPod(t, withWebhook).Spec.ServiceAccountName == pod.ServiceAccountName {
+		t.Errorf("it runs as %q", pod.ServiceAccountName)
+	}
+	var bound []string
+	for _, binding := range find[*rbacv1.ClusterRoleBinding](all) {
+		if binding.Subjects[0].Name == pod.ServiceAccountName {
+			bound = append(bound, binding.RoleRef.Name)
+		}
+	}
+	for _, binding := range find[*rbacv1.RoleBinding](all) {
+		if binding.Subjects[0].Name == pod.ServiceAccountName {
+			bound = append(bound, binding.Namespace+"/"+binding.RoleRef.Name)
+		}
+	}
+	if !slices.Equal(bound, []string{"gitvolume-webhook", "shop/gitvolume-webhook", "blog/gitvolume-webhook"}) {
+		t.Errorf("it has the roles %q", bound)
+	}
+	if args := pod.Containers[0].Args; len(pod.Containers) != 1 || !slices.Contains(args, "--endpoint=") || !slices.Contains(args, "--webhook=:8080") {
+		t.Errorf("its containers are %+v", pod.Containers)
 	}
 }
 
@@ -220,7 +266,7 @@ func TestTheWayOfAForge(t *testing.T) {
 	t.Parallel()
 	c := called(t, "gitvolume")
 	all := c.rendered(t, c.full(t))
-	pod := only[*appsv1.Deployment](t, all).Spec.Template
+	pod := deployment(t, all, "webhook").Spec.Template
 	service := only[*corev1.Service](t, all)
 	for key, value := range service.Spec.Selector {
 		if pod.Labels[key] != value {
@@ -268,11 +314,22 @@ func TestTheWayOfAForge(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	c := called(t, "gitvolume")
-	for values, want := range map[string]int{"": 0, "controller: {replicas: 0}": 0, "controller: {replicas: 2}": 1} {
+	for values, want := range map[string][]string{
+		"": nil, "controller: {replicas: 0}": nil, "controller: {replicas: 2}": {"controller"}, "webhook: {replicas: 2}": nil, withWebhook: nil,
+		"webhook: {enabled: true, namespaces: [shop], replicas: 2}": {"webhook"},
+	} {
 		all := c.rendered(t, values)
-		budgets, spread := find[*policyv1.PodDisruptionBudget](all), only[*appsv1.Deployment](t, all).Spec.Template.Spec.TopologySpreadConstraints
-		if len(budgets) != want || len(spread) != want {
-			t.Errorf("%q: %d budgets and %d constraints", values, len(budgets), len(spread))
+		var budgets, spread []string
+		for _, budget := range find[*policyv1.PodDisruptionBudget](all) {
+			budgets = append(budgets, budget.Spec.Selector.MatchLabels["app.kubernetes.io/component"])
+		}
+		for _, d := range find[*appsv1.Deployment](all) {
+			for _, constraint := range d.Spec.Template.Spec.TopologySpreadConstraints {
+				spread = append(spread, constraint.LabelSelector.MatchLabels["app.kubernetes.io/component"])
+			}
+		}
+		if !slices.Equal(budgets, want) || !slices.Equal(spread, want) {
+			t.Errorf("%q: budgets of %q and constraints of %q", values, budgets, spread)
 		}
 	}
 }
@@ -339,8 +396,8 @@ func TestControllerValuesThatAreRefused(t *testing.T) {
 		"a gateway by its name":      {"webhook: {httpRoute: {gateways: [public]}}", []string{"/webhook/httpRoute/gateways/0", "want object"}},
 		"a peer that is none":        {"webhook: {networkPolicy: {from: [{namespace: x}]}}", []string{"/webhook/networkPolicy/from/0"}},
 		"two servers on one port":    {"webhook: {port: 9200}", []string{"9200", "webhook.port", "httpPort"}},
-		"a sidecar's socket":         {"controller: {resizer: {extraArgs: ['--csi-address=/x']}}", []string{"/controller/resizer/extraArgs/0", "not"}},
-		"a sidecar's without leader": {"controller: {provisioner: {extraArgs: ['--leader-election=false']}}", []string{"/controller/provisioner/extraArgs/0", "not"}},
+		"a sidecar's socket":         {"controller: {resizer: {extraArgs: ['--csi-address=/x']}}", []string{"controller.resizer.extraArgs: --csi-address is set by"}},
+		"a sidecar's without leader": {"controller: {provisioner: {extraArgs: ['--leader-election=false']}}", []string{"controller.provisioner.extraArgs: --leader-election is set by"}},
 		"half a pod":                 {"controller: {replicas: 0.5}", []string{"/controller/replicas"}},
 		"a Service without a type":   {"webhook: {service: {type: None}}", []string{"/webhook/service/type"}},
 	} {

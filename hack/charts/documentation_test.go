@@ -34,6 +34,7 @@ func flatten(prefix string, value any, whole []string, to map[string]string) {
 var wholes = []string{
 	"resources", "nodeSelector", "updateStrategy",
 	"controller.resources", "controller.nodeSelector", "controller.resizer.resources", "controller.provisioner.resources",
+	"webhook.resources", "webhook.nodeSelector",
 }
 
 // defaults are those of values.yaml, by path.
@@ -127,6 +128,7 @@ func wantEveryValueInTheFullFile(t *testing.T, c chart) {
 	set := make(map[string]string)
 	flatten("", values, append(wholes, "affinity", "podAnnotations", "podLabels", "commonLabels", "serviceAccount.annotations",
 		"controller.affinity", "controller.podAnnotations", "controller.podLabels", "controller.serviceAccount.annotations",
+		"webhook.affinity", "webhook.podAnnotations", "webhook.podLabels", "webhook.serviceAccount.annotations",
 		"webhook.service.annotations", "webhook.ingress.annotations", "webhook.httpRoute.annotations",
 		"podMonitor.labels", "prometheusRule.labels", "prometheusRule.alertLabels", "dashboard.labels", "dashboard.annotations"), set)
 	for path, value := range c.defaults(t) {

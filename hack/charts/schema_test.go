@@ -28,7 +28,7 @@ func refusedByAll() refused {
 		"a port in quotes":                 {"httpPort: '9808'", []string{"/httpPort", "want integer"}},
 		"a port that is none":              {"httpPort: 65536", []string{"/httpPort", "maximum"}},
 		"an address with a space":          {"otlpEndpoint: 'a b'", []string{"/otlpEndpoint", "pattern"}},
-		"a flag that is a value":           {"extraArgs: ['--kubelet-dir=/elsewhere']", []string{"/extraArgs/0", "not"}},
+		"a flag that is a value":           {"extraArgs: ['--kubelet-dir=/elsewhere']", []string{"extraArgs: --kubelet-dir is set by another value"}},
 		"an argument that is no flag":      {"extraArgs: [verbose]", []string{"/extraArgs/0", "pattern"}},
 		"another NODE_NAME":                {"extraEnv: [{name: NODE_NAME, value: a}]", []string{"/extraEnv/0/name", "not"}},
 		"a number as environment":          {"extraEnv: [{name: A, value: 1}]", []string{"/extraEnv/0/value", "want string"}},

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 )
 
 func TestMain(m *testing.M) { mountns.Main(m) }
 
 func TestStories(t *testing.T) {
 	mountns.Require(t)
+	process.DependsOnDrivers()
 	modules := []string{"pernode", "gitvolume"}
 	all := stories()
 	if len(all) != len(modules) {

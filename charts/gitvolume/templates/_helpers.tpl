@@ -47,9 +47,17 @@ git.liken.sh
 {{- end }}
 {{- end }}
 
-{{/* What forges call, and the Roles by which their Secrets are read. */}}
+{{/* The webhook's objects: what forges call, and who may read their Secrets. */}}
 {{- define "gitvolume.webhook" -}}
 {{ include "gitvolume.fullname" . }}-webhook
+{{- end }}
+
+{{- define "gitvolume.webhookServiceAccount" -}}
+{{- if .Values.webhook.serviceAccount.create }}
+{{- default (include "gitvolume.webhook" .) .Values.webhook.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.webhook.serviceAccount.name }}
+{{- end }}
 {{- end }}
 
 {{- define "gitvolume.selectorLabels" -}}
@@ -67,6 +75,12 @@ app.kubernetes.io/component: node
 {{- define "gitvolume.controllerSelectorLabels" -}}
 {{ include "gitvolume.selectorLabels" . }}
 app.kubernetes.io/component: controller
+{{- end }}
+
+{{/* And those of the webhook's. */}}
+{{- define "gitvolume.webhookSelectorLabels" -}}
+{{ include "gitvolume.selectorLabels" . }}
+app.kubernetes.io/component: webhook
 {{- end }}
 
 {{- define "gitvolume.labels" -}}
@@ -100,6 +114,48 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- with merge (dict) .Values.controller.podLabels .Values.commonLabels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{- define "gitvolume.webhookPodLabels" -}}
+{{ include "gitvolume.webhookSelectorLabels" . }}
+{{- with merge (dict) .Values.webhook.podLabels .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Where the pods of a Deployment run. Takes the root, the values of the pods, and the name of
+the template of the labels that select them. */}}
+{{- define "gitvolume.placement" -}}
+{{- $pods := index . 1 }}
+{{- with (first .).Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $pods.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pods.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if gt (int $pods.replicas) 1 }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include (last .) (first .) | nindent 8 }}
+{{- end }}
+terminationGracePeriodSeconds: {{ $pods.terminationGracePeriodSeconds }}
 {{- end }}
 
 {{/* What a pod needs to be let into a namespace of the profile "restricted". */}}
@@ -176,16 +232,45 @@ and the tag of one that names none. */}}
 {{- end }}
 {{- end }}
 
+{{/* A flag that is set twice has the last value, and what else follows a value of the chart
+would disagree with it. Takes the name of the value, its flags, and those that other values
+set. */}}
+{{- define "gitvolume.checkFlags" -}}
+{{- $value := first . }}
+{{- $set := printf "^--?(%s)(=|$)" (last .) }}
+{{- range index . 1 }}
+{{- if regexMatch $set . }}
+{{- fail (printf "%s: %s is set by another value of the chart, or by the chart itself; leave it out here" $value (regexFind "^[^=]+" .)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "gitvolume.flagsOfController" -}}
+endpoint|http|webhook|otlp-endpoint|log-level|log-format
+{{- end }}
+
+{{- define "gitvolume.flagsOfNode" -}}
+node-id|endpoint|kubelet-dir|store|require-mount|adopt-store|scan-every|demand-min-interval|stop-push-timeout|fetch-timeout|trash-keep|min-free|allow-url|allow-address|allow-insecure|allow-local-urls|http|otlp-endpoint|log-level|log-format
+{{- end }}
+
 {{/* What the schema cannot compare: ports of one pod, and what a route needs. */}}
 {{- define "gitvolume.checkController" -}}
 {{- $taken := dict }}
-{{- range $name, $port := dict "httpPort" .Values.httpPort "webhook.port" .Values.webhook.port "controller.resizer.httpPort" .Values.controller.resizer.httpPort "controller.provisioner.httpPort" .Values.controller.provisioner.httpPort }}
+{{- range $name, $port := dict "httpPort" .Values.httpPort "controller.resizer.httpPort" .Values.controller.resizer.httpPort "controller.provisioner.httpPort" .Values.controller.provisioner.httpPort }}
 {{- $key := printf "%d" (int $port) }}
 {{- if hasKey $taken $key }}
 {{- fail (printf "%s: the port %s of the controller's pod is that of %s too; give each another" $name $key (get $taken $key)) }}
 {{- end }}
 {{- $_ := set $taken $key $name }}
 {{- end }}
+{{- if eq (int .Values.webhook.port) (int .Values.httpPort) }}
+{{- fail (printf "webhook.port: the port %d of the webhook's pod is that of httpPort too; give each another" (int .Values.httpPort)) }}
+{{- end }}
+{{- include "gitvolume.checkFlags" (list "controller.extraArgs" .Values.controller.extraArgs (include "gitvolume.flagsOfController" .)) }}
+{{- include "gitvolume.checkFlags" (list "webhook.extraArgs" .Values.webhook.extraArgs (include "gitvolume.flagsOfController" .)) }}
+{{- $sidecar := "csi-address|leader-election|leader-election-namespace|http-endpoint|metrics-address" }}
+{{- include "gitvolume.checkFlags" (list "controller.resizer.extraArgs" .Values.controller.resizer.extraArgs $sidecar) }}
+{{- include "gitvolume.checkFlags" (list "controller.provisioner.extraArgs" .Values.controller.provisioner.extraArgs (printf "%s|extra-create-metadata|snapshot-orphan-sweep-interval" $sidecar)) }}
 {{- if and .Values.webhook.enabled (not .Values.webhook.namespaces) }}
 {{- fail "webhook.namespaces: name the namespaces whose Secrets forges sign with, such as {shop}; without one no request can be verified" }}
 {{- end }}

@@ -3,6 +3,9 @@ Expressions use the driver's own metrics alone, and name no job, so that they ho
 however it is scraped; PerNodePluginDown excepted, whose metric is Prometheus's.
 */}}
 {{- define "pernode.alerts" -}}
+{{- /* Empty where what is scraped has no label of that name. */}}
+{{- $name := "{{ with $labels.node }} {{ . }}{{ end }}" }}
+{{- $onNode := "{{ with $labels.node }} on the node {{ . }}{{ end }}" }}
 {{- if .Values.podMonitor.enabled }}
 - alert: PerNodePluginDown
   expr: up{job="{{ .Release.Namespace }}/{{ include "pernode.fullname" . }}"} == 0
@@ -32,19 +35,46 @@ however it is scraped; PerNodePluginDown excepted, whose metric is Prometheus's.
   annotations:
     summary: Copies of deleted volumes are not removed.
     description: >-
-      A node failed {{ "{{ $value | humanize }}" }} times in {{ .Values.prometheusRule.sweepFailuresIn }} to compare its copies with the
+      A node{{ $name }} failed {{ "{{ $value | humanize }}" }} times in {{ .Values.prometheusRule.sweepFailuresIn }} to compare its copies with the
       PersistentVolumes, or to remove one. Either the API server cannot be read, or another
       cluster than the store's answers, or the disk fails; the plugin's log says which.
+{{- /* A sweep that fails is the alert above. */}}
+- alert: PerNodeNotSweeping
+  expr: >-
+    (per_node_last_sweep_timestamp_seconds == per_node_last_sweep_timestamp_seconds offset {{ .Values.prometheusRule.sweptIn }}
+    or (per_node_build_info and per_node_build_info offset {{ .Values.prometheusRule.sweptIn }}) unless on (job, instance) per_node_last_sweep_timestamp_seconds)
+    unless on (job, instance) increase(per_node_sweep_failures_total[{{ .Values.prometheusRule.sweepFailuresIn }}]) > 2
+  for: 5m
+  labels:
+    severity: warning
+  annotations:
+    summary: A node{{ $name }} does not look for copies of deleted volumes.
+    description: >-
+      Its last sweep without a failure is longer ago than {{ .Values.prometheusRule.sweptIn }}, and none fails: one that began does
+      not end. Mostly a disk does not answer; the plugin's log has the last line of it.
 - alert: PerNodeStoreNearlyFull
   expr: per_node_store_available_bytes / per_node_store_capacity_bytes < {{ .Values.prometheusRule.storeAvailableBelow }}
   for: 15m
   labels:
     severity: warning
   annotations:
-    summary: The disk of a node's per-node store is nearly full.
+    summary: The disk of the per-node store of a node{{ $name }} is nearly full.
     description: >-
       {{ "{{ $value | humanizePercentage }}" }} is available. No size is enforced, so one volume can fill it for all of the node;
       per_node_copy_bytes shows which is large.
+- alert: PerNodeStoreFillingUp
+  expr: >-
+    predict_linear(per_node_store_available_bytes[6h], 24 * 3600) < 0
+    and per_node_store_available_bytes / per_node_store_capacity_bytes < 0.5
+    unless per_node_store_available_bytes / per_node_store_capacity_bytes < {{ .Values.prometheusRule.storeAvailableBelow }}
+  for: 1h
+  labels:
+    severity: info
+  annotations:
+    summary: The disk of the per-node store of a node{{ $name }} is full within a day.
+    description: >-
+      So it is if it goes on as in the last six hours. per_node_copy_bytes shows which volume
+      grows.
 - alert: PerNodeVolumeHeld
   expr: increase(per_node_publish_refusals_total{reason="PerNodeVolumeHeld"}[15m]) > 5
   labels:

@@ -94,3 +94,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* A flag that is set twice has the last value, and the mounts would disagree with it. */}}
+{{- define "pernode.checkFlags" -}}
+{{- range .Values.extraArgs }}
+{{- if regexMatch "^--(node-id|endpoint|kubelet-dir|store|require-mount|adopt-store|sweep-every|http|otlp-endpoint|log-level|log-format)(=|$)" . }}
+{{- fail (printf "extraArgs: %s is set by another value of the chart, or by the chart itself; leave it out here" (regexFind "^[^=]+" .)) }}
+{{- end }}
+{{- end }}
+{{- end }}

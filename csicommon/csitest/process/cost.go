@@ -36,13 +36,19 @@ func (p *Process) processorTime(number int) time.Duration {
 }
 
 // Anonymous is how much memory the process has, in bytes, without that of files.
-func (p *Process) Anonymous() int64 {
+func (p *Process) Anonymous() int64 { return p.memory("RssAnon") }
+
+// OfFiles is how much of files the process has in memory, in bytes: mostly of its program. The
+// kernel can drop all of it.
+func (p *Process) OfFiles() int64 { return p.memory("RssFile") }
+
+func (p *Process) memory(kind string) int64 {
 	p.t.Helper()
 	content, err := os.ReadFile("/proc/" + strconv.Itoa(p.Pid()) + "/status")
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	_, rest, _ := bytes.Cut(content, []byte("\nRssAnon:"))
+	_, rest, _ := bytes.Cut(content, []byte("\n"+kind+":"))
 	fields := bytes.Fields(rest)
 	if len(fields) == 0 {
 		p.t.Fatalf("%q has no memory of its own", p.cmd.Args)

@@ -19,6 +19,7 @@ import (
 	"liken.sh/gitvolume/internal/controller"
 	"liken.sh/gitvolume/internal/driver"
 	"liken.sh/gitvolume/internal/published"
+	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/webhook"
 )
 
@@ -44,7 +45,7 @@ type control struct {
 	log     *slog.Logger
 
 	telemetry *telemetry.Telemetry
-	server    *server.Server
+	server    *server.Server // nil: no CSI is served.
 	socket    string
 	listener  net.Listener
 	http      *httplistener.Listener
@@ -74,8 +75,19 @@ func (c *control) openTelemetry(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("ask for the host name: %w", err)
 	}
-	c.telemetry, err = nodeplugin.OpenTelemetry(ctx, driver.Name, host, c.options.otlpEndpoint, c.log)
-	return err
+	if c.telemetry, err = nodeplugin.OpenTelemetry(ctx, driver.Name, host, c.options.otlpEndpoint, c.log); err != nil {
+		return err
+	}
+	return report.Build(c.telemetry.Meter(), c.component())
+}
+
+// component names what is served: forges are also served by a process of their own, which
+// then needs no right but theirs.
+func (c *control) component() string {
+	if c.options.endpoint == "" {
+		return "webhook"
+	}
+	return "controller"
 }
 
 // openWebhook binds the address of forges, and asks the API server nothing yet.
@@ -100,6 +112,9 @@ func (c *control) openWebhook(context.Context) error {
 }
 
 func (c *control) listenCSI(context.Context) (err error) {
+	if c.options.endpoint == "" {
+		return nil
+	}
 	if c.socket, err = server.SocketPath(c.options.endpoint); err != nil {
 		return fmt.Errorf("--endpoint: %w", err)
 	}
@@ -130,7 +145,12 @@ func (c *control) listenHTTP(context.Context) (err error) {
 	return nil
 }
 
-func (c *control) probe(ctx context.Context) error { return server.Probe(ctx, c.socket) }
+func (c *control) probe(ctx context.Context) error {
+	if c.server == nil {
+		return nil // This answer is all that it has to do.
+	}
+	return server.Probe(ctx, c.socket)
+}
 
 // ready is nil when CSI is served and forges are believed: a forge that comes before is told
 // that the cluster cannot be read.
@@ -158,7 +178,10 @@ func (c *control) close() error {
 // run serves until ctx ends or a part fails: no new call then, and the running ones are
 // finished.
 func (c *control) run(ctx context.Context) error {
-	parts := []func(context.Context) error{func(ctx context.Context) error { return c.server.Serve(ctx, c.listener) }}
+	var parts []func(context.Context) error
+	if c.server != nil {
+		parts = append(parts, func(ctx context.Context) error { return c.server.Serve(ctx, c.listener) })
+	}
 	if c.http != nil {
 		parts = append(parts, c.http.Serve)
 	}

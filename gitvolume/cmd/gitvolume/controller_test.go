@@ -88,6 +88,8 @@ func TestController(t *testing.T) {
 	}
 	if _, scrape := c.get("/metrics"); !strings.Contains(scrape, "/csi.v1.Controller/ControllerModifyVolume") {
 		t.Errorf("the call is not counted: %s", scrape)
+	} else if !regexp.MustCompile(`git_csi_build_info\{[^}]*component="controller"[^}]*\} 1`).MatchString(scrape) {
+		t.Errorf("it does not tell which part it is: %s", scrape)
 	}
 	c.terminates()
 }
@@ -103,6 +105,7 @@ func TestControllerRefusals(t *testing.T) {
 		"an address that is none": {"--webhook= --http here", []string{"--http", `"here"`}},
 		"no cluster":              {"", []string{"--kubeconfig", "--webhook"}},
 		"no such cluster":         {"--kubeconfig /nonexistent/file", []string{"--kubeconfig", `"/nonexistent/file"`}},
+		"nothing to serve":        {"--webhook= --endpoint=", []string{"--endpoint", "--webhook", "nothing to serve"}},
 		"a cluster for nothing":   {"--webhook= --kubeconfig file", []string{"--kubeconfig", "empty --webhook"}},
 		"a level that is none":    {"--log-level loud", []string{"--log-level", `"loud"`}},
 		"a collector's path":      {"--otlp-endpoint collector", []string{"--otlp-endpoint", `"collector"`}},

@@ -52,12 +52,12 @@ func (c *controllerProcess) pushes(secret string) int {
 	return response.StatusCode
 }
 
-// startsWebhook starts a controller that serves forges, and waits until it has made up for
+// startsWebhook starts a controller that serves forges alone, and waits until it has made up for
 // the time before.
 func (h *home) startsWebhook(server *apiserver.Server) *controllerProcess {
 	h.t.Helper()
 	before := server.Annotations("shop-config")[published.DemandAnnotation]
-	c := h.startsController("--webhook", "127.0.0.1:0", "--kubeconfig", server.Kubeconfig(h.t))
+	c := h.startsController("--endpoint", "", "--webhook", "127.0.0.1:0", "--kubeconfig", server.Kubeconfig(h.t))
 	process.Await(h.t, "it is ready and has marked the volume", func() bool {
 		code, _ := c.get("/readyz")
 		return code == http.StatusOK && server.Annotations("shop-config")[published.DemandAnnotation] != before
@@ -83,6 +83,12 @@ func TestControllerWebhook(t *testing.T) {
 		t.Errorf("a push does not mark: %q", after)
 	}
 	c.wantMetricsOnThePage(t)
+	if code, said := c.get("/healthz"); code != http.StatusOK {
+		t.Errorf("its health is %d %s", code, said)
+	}
+	if _, scrape := c.get("/metrics"); !regexp.MustCompile(`git_csi_build_info\{[^}]*component="webhook"[^}]*\} 1`).MatchString(scrape) {
+		t.Errorf("it does not tell which part it is: %s", scrape)
+	}
 	c.terminates()
 	if said := c.Log.String(); strings.Contains(said, "s3cret") {
 		t.Errorf("the log has the secret: %s", said)
@@ -117,7 +123,7 @@ func (c *controllerProcess) wantMetricsOnThePage(t *testing.T) {
 	}
 	for _, sample := range []string{
 		`git_csi_webhook_requests_total{result="accepted"} 1`, `git_csi_webhook_requests_total{result="refused"} 1`,
-		`git_csi_webhook_requests_total{result="too_large"} 0`, `git_csi_webhook_marked_total 2`,
+		`git_csi_webhook_requests_total{result="too_large"} 0`, `git_csi_webhook_requests_total{result="held"} 0`, `git_csi_webhook_marked_total 2`,
 	} {
 		if !strings.Contains(scrape, sample+"\n") {
 			t.Errorf("the scrape lacks %s:\n%s", sample, scrape)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,6 +20,7 @@ const (
 	nodePage     = "../../docs/reference/node.md"
 	controlPage  = "../../docs/reference/controller.md"
 	tutorialPage = "../../docs/tutorial/watch.md"
+	backupPage   = "../../docs/guides/backup.md"
 )
 
 func TestThePagesListEveryFlagWithItsDefault(t *testing.T) {
@@ -101,4 +105,87 @@ func (h *home) shell(commands string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		h.t.Fatalf("%s: %v: %s", commands, err, out)
 	}
+}
+
+var positionLine = regexp.MustCompile("(?m)/record\\.json: *\"([a-z]+)\": \"([0-9a-f]+)\",?$")
+
+// What a node has that the remote has not is found, and got out, by the page's commands.
+func TestCommitsComeOutOfAStore(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.remote.Grow("main", "a", "1")
+	p := h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	h.write("d/b", "written")
+	away := h.remote.Dir + ".away"
+	if err := os.Rename(h.remote.Dir, away); err != nil {
+		t.Fatal(err)
+	}
+	p.stop(exitFailed)
+	if err := os.Rename(away, h.remote.Dir); err != nil {
+		t.Fatal(err)
+	}
+	stores, err := filepath.Glob(h.path("state/gitvolume/*"))
+	if err != nil || len(stores) != 1 {
+		t.Fatalf("the stores are %q, %v", stores, err)
+	}
+	volumes, err := os.ReadDir(filepath.Join(stores[0], "volumes"))
+	if err != nil || len(volumes) != 1 {
+		t.Fatalf("the volumes are %v, %v", volumes, err)
+	}
+	handle := volumes[0].Name()
+	h.write("d/c", "not committed")
+	// A watch has no tree in its store: it is the user's directory.
+	h.shell(fmt.Sprintf("cp -a d %q", filepath.Join(stores[0], "volumes", handle, "tree")))
+
+	text := page.Read(t, backupPage)
+	blocks := func(heading string) string {
+		_, section, found := strings.Cut(text, "\n## "+heading+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		var all strings.Builder
+		for _, block := range tutorialPart.FindAllStringSubmatch(section, -1) {
+			all.WriteString(block[1])
+		}
+		if !found || all.Len() == 0 {
+			t.Fatalf("the page has no commands below %q", heading)
+		}
+		return all.String()
+	}
+	values := fmt.Sprintf("store=%q handle=%q url=%q\n", stores[0], handle, h.remote.Dir)
+	position := func() map[string]string {
+		found := map[string]string{}
+		for _, match := range positionLine.FindAllStringSubmatch(h.prints(values+blocks("What is on a node alone")), -1) {
+			found[match[1]] = match[2]
+		}
+		return found
+	}
+	if is := position(); is["tip"] == "" || is["base"] == "" || is["tip"] == is["base"] || is["tip"] == is["side"] {
+		t.Errorf("what was not pushed is shown as %q", is)
+	}
+	said := h.prints(values + blocks("Commits of a node that does not come back") + "true\n")
+	if !strings.Contains(said, "Update b") || !strings.Contains(said, "tree: c\n") {
+		t.Errorf("the commands print\n%s", said)
+	}
+	if got := h.remote.Git("show", "rescued:b"); got != "written" {
+		t.Errorf("the remote has %q", got)
+	}
+
+	p = h.watch("d", "--class", h.fast())
+	p.awaits("armed: class fast", 1)
+	p.stop(0)
+	if is := position(); is["tip"] == "" || is["tip"] != is["base"] {
+		t.Errorf("what was pushed is shown as %q", is)
+	}
+}
+
+// prints is what commands print that a person tries, and that may end with a difference.
+func (h *home) prints(commands string) string {
+	h.t.Helper()
+	cmd := exec.Command("bash", "-uc", commands)
+	cmd.Dir = h.dir
+	out, err := cmd.Output()
+	if err != nil {
+		h.t.Fatalf("%s: %v: %s", commands, err, out)
+	}
+	return string(out)
 }

@@ -194,7 +194,7 @@ func (n *node) reach(asked readonly.Asked) *access.Access {
 	return access.New(access.Settings{
 		Command: n.children.command, Fetches: n.fetches,
 		URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
-		Permit: asked.Permit, Limits: asked.Limits, Serving: n.children.serving(n.hosts, ""), Key: n.key,
+		Permit: asked.Permit, Limits: asked.Limits, Slots: n.slots, Serving: n.children.serving(n.hosts, ""), Key: n.key,
 		Observe: func(took time.Duration, err error) { n.reports.Fetched(repo, took, err) },
 	})
 }

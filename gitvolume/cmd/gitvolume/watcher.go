@@ -219,7 +219,8 @@ func (w *watcher) openVolume() (err error) {
 		return err
 	}
 	command := w.children.command
-	w.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: remote.NewSlots(backgroundRuns), Timeout: fetchTimeout})
+	slots := remote.NewSlots(backgroundRuns)
+	w.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: command, Slots: slots, Timeout: fetchTimeout})
 	hosts, err := credential.OpenKnownHosts(w.store.SSHDir())
 	if err != nil {
 		return err
@@ -229,8 +230,7 @@ func (w *watcher) openVolume() (err error) {
 	repo := w.asked.URL.Repo()
 	reached := access.New(access.Settings{
 		Command: command, Fetches: w.fetches, URL: w.asked.URL, Dir: w.store.Repository(w.asked.URL, 0).Dir(),
-		Serving: w.children.serving(hosts, w.options.given()),
-		Key:     key,
+		Slots: slots, Serving: w.children.serving(hosts, w.options.given()), Key: key,
 		Observe: func(took time.Duration, err error) { w.reports.Fetched(repo, took, err) },
 	})
 	reached.Take(w.secret)

@@ -34,6 +34,8 @@ type Settings struct {
 	// Permit refuses addresses; nil permits all. Limits is another where it refuses others.
 	Permit remote.Permit
 	Limits string
+	// Slots bound background work, that of Fetches too.
+	Slots *remote.Slots
 	// Serving says how a credential is lent; its URL is set here.
 	Serving credential.Serving
 	// Key makes digests of credentials that tell nobody else anything.
@@ -118,6 +120,12 @@ func (a *Access) fetch(ctx context.Context, refs map[string]string, urgency remo
 		a.settings.Observe(time.Since(began), err)
 	}
 	return fetched, err
+}
+
+// Turn waits for one of the slots of background work, in which its holder may do anything
+// with the remote. It gives up with ctx; release is told how the work ended.
+func (a *Access) Turn(ctx context.Context) (release func(error), err error) {
+	return a.settings.Slots.Take(ctx, a.settings.URL)
 }
 
 // List reads the remote's refs that the names could mean.

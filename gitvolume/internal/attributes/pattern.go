@@ -50,7 +50,8 @@ func ParsePattern(text string) (Pattern, error) {
 			return Pattern{}, refuse(text, "has a bracket in its path, where only \"*\" is special; write a pattern for each path")
 		}
 		p.segments = segmentsOf(tail)
-		if slices.ContainsFunc(strings.Split(tail, "/"), unsafeSegment) {
+		// Without its ".git", "..git" is "." and matches nothing either.
+		if slices.ContainsFunc(append(strings.Split(tail, "/"), p.segments...), unsafeSegment) {
 			return Pattern{}, refuse(text, "has a path with an empty part, \".\" or \"..\"; for all below a directory write /directory/*")
 		}
 	}

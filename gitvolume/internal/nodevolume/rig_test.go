@@ -46,6 +46,7 @@ type process struct {
 	t       testing.TB
 	store   *store.Store
 	command *remote.Command
+	slots   *remote.Slots
 	fetches *remote.Fetches
 	watches *watch.Trees
 	reports *report.Reports
@@ -92,7 +93,8 @@ func begin(dir string, change ...func(*remote.Settings)) (*process, error) {
 	if err := p.store.Recover(context.Background(), p.command); err != nil {
 		p.log.Error("recover the repositories", "error", err)
 	}
-	p.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: p.command, Slots: remote.NewSlots(2), Timeout: time.Minute})
+	p.slots = remote.NewSlots(2)
+	p.fetches = remote.NewFetches(remote.FetchesSettings{Fetcher: p.command, Slots: p.slots, Timeout: time.Minute})
 	p.reports, err = report.New(report.Settings{Recorder: p.events, Log: p.log, Meter: noop.Meter{}})
 	return p, err
 }
@@ -147,7 +149,7 @@ func (p *process) tryVolume(w wish) (*volume, error) {
 	}
 	v := &volume{p: p, wish: w}
 	v.access = access.New(access.Settings{
-		Command: p.command, Fetches: p.fetches, URL: url, Dir: p.store.Repository(url, 0).Dir(),
+		Command: p.command, Fetches: p.fetches, Slots: p.slots, URL: url, Dir: p.store.Repository(url, 0).Dir(),
 		Serving: credential.Serving{Dir: p.store.Dir(), Helper: []string{"false"}}, Key: []byte("key"),
 	})
 	if w.anonymous {

@@ -32,7 +32,6 @@ type view struct {
 	remote   Remote
 	asked    time.Time     // When it was last.
 	failures int           // How often in a row it failed.
-	hung     bool          // The last time, because nothing came.
 	leave    time.Duration // For how long the remote wants to be left alone.
 	urgent   bool          // It is to be asked at once.
 	jitter   float64

@@ -51,9 +51,6 @@ type Followers struct {
 
 	handles keyedmutex.Mutex // Who attaches or detaches a volume.
 	trees   keyedmutex.Mutex // Who changes a checkout.
-	// suspect is held by a loop whose remote hung the last time, while it asks again:
-	// several of them must not hold all the slots.
-	suspect chan struct{}
 
 	// mu is never held while anything waits. It is taken before Attachment.recordMu.
 	mu        sync.Mutex
@@ -67,7 +64,7 @@ type Followers struct {
 // them. Nothing is followed yet. Close ends all of it.
 func New(settings Settings) (*Followers, error) {
 	f := &Followers{
-		settings: settings, suspect: make(chan struct{}, 1),
+		settings: settings,
 		attached: map[string]*Attachment{}, arrivals: map[string]*arrival{},
 		checkouts: map[string]*checkout{}, followers: map[string]*follower{},
 	}

@@ -133,7 +133,7 @@ func (n *node) counted(asked readonly.Asked) readonly.Remote {
 	hosts, err := credential.OpenKnownHosts(n.store.SSHDir())
 	n.must(err)
 	a := access.New(access.Settings{
-		Command: command, Fetches: n.fetches, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
+		Command: command, Fetches: n.fetches, Slots: n.slots, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
 		Permit: asked.Permit, Limits: asked.Limits, Key: []byte("key"),
 		Serving: credential.Serving{Dir: scratch, Helper: []string{program, helperWord}, Hosts: hosts},
 	})

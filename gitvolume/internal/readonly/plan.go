@@ -11,8 +11,6 @@ type plan struct {
 	// asked are the volumes of each scope, and remotes as whom they are asked.
 	asked   map[scope][]*Attachment
 	remotes map[scope]Remote
-	// hung tells of each scope whether the remote hung when it was asked last.
-	hung map[scope]bool
 	// unfinished are checkouts that a crash may have left half-way.
 	unfinished []*checkout
 	demanded   bool
@@ -24,7 +22,7 @@ func (w *follower) plan() plan {
 	f := w.followers
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := plan{asked: map[scope][]*Attachment{}, remotes: map[scope]Remote{}, hung: map[scope]bool{}}
+	p := plan{asked: map[scope][]*Attachment{}, remotes: map[scope]Remote{}}
 	now, every := time.Now(), w.every()
 	mayDemand := !now.Before(w.pulled.Add(f.settings.DemandEvery))
 	chosen := map[*Attachment]bool{}
@@ -52,7 +50,7 @@ func (w *follower) plan() plan {
 	for a := range chosen {
 		if v := w.views[a.scope]; v != nil {
 			p.asked[a.scope] = append(p.asked[a.scope], a)
-			p.remotes[a.scope], p.hung[a.scope] = v.remote, v.hung
+			p.remotes[a.scope] = v.remote
 			v.urgent, a.demanded = false, false
 		}
 	}

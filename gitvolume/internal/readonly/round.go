@@ -66,14 +66,6 @@ func (w *follower) ask(ctx context.Context, p plan, s scope) answer {
 	if p.demanded {
 		by = source.anewInTurn
 	}
-	if p.hung[s] {
-		select {
-		case w.followers.suspect <- struct{}{}:
-			defer func() { <-w.followers.suspect }()
-		case <-ctx.Done():
-			return answer{err: ctx.Err()}
-		}
-	}
 	places, err := source.lookInTurn(ctx, refs(p.asked[s]))
 	if err == nil {
 		err = source.complete(ctx, places, by)
@@ -127,7 +119,6 @@ func (w *follower) note(s scope, err error) {
 	urgent := v.urgent
 	w.asked(s, err != nil)
 	v.urgent = urgent // Said meanwhile.
-	v.hung = errors.Is(err, remote.ErrStalled) || errors.Is(err, remote.ErrTimeout)
 	var failure *remote.Failure
 	if errors.As(err, &failure) {
 		v.leave = failure.After

@@ -64,12 +64,12 @@ func (s source) look(ctx context.Context, refs []attributes.Ref) (map[string]pla
 }
 
 // lookInTurn is look as background work.
-func (s source) lookInTurn(ctx context.Context, refs []attributes.Ref) (map[string]place, error) {
-	release, err := s.followers.settings.Slots.Take(ctx)
+func (s source) lookInTurn(ctx context.Context, refs []attributes.Ref) (places map[string]place, err error) {
+	release, err := s.followers.settings.Slots.Take(ctx, s.repository.URL)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a slot to look in: %w", err)
 	}
-	defer release()
+	defer func() { release(err) }()
 	return s.look(ctx, refs)
 }
 

@@ -165,7 +165,7 @@ func TestHangingRemotes(t *testing.T) {
 		}
 		a := n.attach(n.volume("v", url, map[string]string{"pull": "1s"}))
 		hanging.set(func(u *upstream) { u.hangs = true })
-		sleep(4 * time.Minute) // All of them were seen to hang.
+		sleep(15 * time.Minute) // All of them were seen to hang.
 		longest := time.Duration(0)
 		for i := range 20 {
 			good.push(fmt.Sprint(i))

@@ -198,15 +198,15 @@ func (f *Fetches) serve(dir string) {
 	}
 }
 
-func (f *Fetches) work(next *fetch) (map[string]Fetched, error) {
+func (f *Fetches) work(next *fetch) (fetched map[string]Fetched, err error) {
 	if f.ctx.Err() != nil {
 		return nil, fmt.Errorf("fetch: %w", endReason(f.ctx))
 	}
-	release, err := f.settings.Slots.takeUnless(f.ctx, next.urgent)
+	release, err := f.settings.Slots.takeUnless(f.ctx, next.demand.Request.Remote.URL, next.urgent)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a slot to fetch in: %w", err)
 	}
-	defer release()
+	defer func() { release(err) }()
 	f.mu.Lock()
 	next.running = true
 	f.mu.Unlock()

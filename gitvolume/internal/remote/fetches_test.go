@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"liken.sh/gitvolume/internal/attributes"
 )
 
 // slowly is a Fetcher whose fetches take their time and are noted.
@@ -257,10 +259,10 @@ func TestTwoInTheBackground(t *testing.T) {
 		if fetcher.seen().most > 4 || len(fetcher.seen().begun) != 7 {
 			t.Errorf("%q, %d at a time", fetcher.seen().begun, fetcher.seen().most)
 		}
-		release, err := f.settings.Slots.Take(t.Context())
+		release, err := f.settings.Slots.Take(t.Context(), attributes.URL{})
 		check(t, err)
-		release()
-		release()
+		release(nil)
+		release(nil)
 	})
 }
 

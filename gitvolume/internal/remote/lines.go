@@ -26,14 +26,21 @@ func (l *lineReader) Write(p []byte) (int, error) {
 				l.rest = append(l.rest, line...)
 				line = l.rest
 			}
+			if len(line) > l.longest {
+				return 0, l.tooLong()
+			}
 			if err := l.line(line); err != nil {
 				return 0, err
 			}
 			l.rest, left = l.rest[:0], left[end+1:]
 		}
 		if len(l.rest) > l.longest {
-			return 0, fmt.Errorf("a line has more than %d bytes", l.longest)
+			return 0, l.tooLong()
 		}
 	}
 	return len(p), nil
+}
+
+func (l *lineReader) tooLong() error {
+	return fmt.Errorf("a line has more than %d bytes", l.longest)
 }

@@ -42,7 +42,7 @@ func newInstruments(made *telemetry.Instruments) (i instruments) {
 	made.Gauge(&i.volumes, "git_csi_volumes", "Volumes on this node.")
 	made.Gauge(&i.bytes, "git_csi_store_bytes", "Allocated bytes of the store, as last measured.")
 	made.Gauge(&i.refuses, "git_csi_store_refuses_writeable", "1 if the store takes no new writeable volume, because a reboot would empty it.")
-	made.Gauge(&i.build, "git_csi_build_info", "1, labelled with the build.")
+	made.Gauge(&i.build, buildName, buildSays)
 	made.Time(&i.lastPush, "git_csi_last_push_timestamp_seconds", "Unix time of the last push that arrived.")
 	made.Counter(&i.failures, "git_csi_push_failures_total", "Pushes that failed.")
 	return i
@@ -56,7 +56,7 @@ func (i instruments) observeNode(o metric.Observer, settings Settings) {
 		}
 	}
 	o.ObserveInt64(i.refuses, flag(settings.RefusesWriteable))
-	telemetry.ObserveBuild(o, i.build)
+	observeBuild(o, i.build, "node")
 }
 
 func (i instruments) observeVolumes(o metric.Observer, s sample) {

@@ -125,7 +125,12 @@ func countEnds(dir *os.File) (int, error) {
 		return 0, err
 	}
 	mark, count, _ := strings.Cut(strings.TrimSpace(string(text)), " ")
-	ends, _ := strconv.Atoi(strings.TrimSpace(count)) // One that was cut off counts from anew.
+	// One that was cut off, or is damaged, counts from anew.
+	known, err := strconv.ParseUint(strings.TrimSpace(count), 10, 31)
+	if err != nil {
+		known = 0
+	}
+	ends := int(known)
 	if mark != marked {
 		return ends, nil
 	}

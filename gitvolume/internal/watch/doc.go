@@ -29,12 +29,11 @@
 // link from elsewhere, has none. Found notices that too.
 //
 // notify follows a link that takes the place of a directory at the wrong moment, and then
-// watches what is outside of the tree: names from there become hints, and watches are
-// used up for it. This package cannot prevent that, for it gives notify paths. Whoever
-// mounts the store that the trees are in has to, which is the driver: it binds the
-// store once more, for itself alone, with "nosymfollow" (Linux 5.10), and gives Start
-// roots on that mount. On an older kernel nothing prevents it; a hint still reads and
-// writes nothing outside, since the owner looks by handles that cannot leave the tree.
+// lists and watches directories that are outside of the tree: names from there become
+// hints, and watches are used up for it. This package cannot prevent that, for it gives
+// notify paths. Where Start is given a root on a mount with "nosymfollow" (Linux 5.10), it
+// cannot happen; elsewhere nothing prevents it. A hint still reads and writes nothing
+// outside, since the owner looks by handles that cannot leave the tree.
 //
 // The package must never read or write a file of the tree, never look at a directory
 // by itself but when it looks for the root or for a directory that lacks its watch,

@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -82,6 +85,51 @@ func TestLargeBodies(t *testing.T) {
 	}
 }
 
+// Many large bodies at once, none of which ends, take a bounded share of memory.
+func TestManyLargeBodies(t *testing.T) {
+	address := listens(t)
+	head := []byte("POST /webhook/shop/forge HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n{\"a\":\"")
+	body := slices.Concat(head, bytes.Repeat([]byte("x"), bodyLimit-1000))
+	inUse := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapInuse
+	}
+	runtime.GC()
+	before := inUse()
+	var clients, writing sync.WaitGroup
+	ends := make(chan struct{})
+	for range 400 {
+		writing.Add(1)
+		clients.Go(func() {
+			conn, err := net.Dial("tcp", address)
+			if err == nil {
+				defer func() { _ = conn.Close() }()
+				_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
+				_, _ = conn.Write(body) // Above its bound the listener closes some.
+			}
+			writing.Done()
+			<-ends
+		})
+	}
+	written := make(chan struct{})
+	go func() { writing.Wait(); close(written) }()
+	highest := uint64(0)
+	for isOver := false; !isOver; {
+		select {
+		case <-written:
+			isOver = true
+		case <-time.After(5 * time.Millisecond):
+		}
+		highest = max(highest, inUse())
+	}
+	close(ends)
+	clients.Wait()
+	if highest > before+20<<20 {
+		t.Errorf("the heap grew from %d bytes to %d", before, highest)
+	}
+}
+
 func TestWhatIsNoRequest(t *testing.T) {
 	address := listens(t)
 	for request, want := range map[string]int{
@@ -101,26 +149,47 @@ func TestWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-// slow is a body that stalls until the listener's time for it is over.
-type slow struct{ io.Reader }
+// cut is a body that ends with an error in the place of its end.
+type cut struct {
+	io.Reader
+	err error
+}
 
-func (s slow) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
+func (c cut) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
 	if err == io.EOF {
-		return n, os.ErrDeadlineExceeded
+		return n, c.err
 	}
 	return n, err
 }
 
+// A body that stalls until the listener's time for it is over, or is left off, is refused as
+// it is for all paths, and marks nothing, though what has come is a push that is signed.
 func TestSlowBodies(t *testing.T) {
 	bubble(t, func(t *testing.T, h *hook) {
+		push, large := h.push(), deliver("github", "push", "s3cret", h.largePush(bodyLimit/2))
+		token := deliver("gitlab", "Push Hook", "s3cret", fixture(t, "gitlab-push"))
 		for _, path := range []string{"/webhook/shop/forge", "/nowhere"} {
-			request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, slow{bytes.NewReader(h.push().body[:100])})
-			request.Header = h.push().header
-			answer := httptest.NewRecorder()
-			h.ServeHTTP(answer, request)
-			if answer.Code != http.StatusRequestTimeout || answer.Header().Get("Connection") != "close" {
-				t.Errorf("%s: %d %v", path, answer.Code, answer.Header())
+			for name, row := range map[string]struct {
+				d      delivery
+				length int
+				err    error
+				took   time.Duration
+			}{
+				"a start":           {push, 100, os.ErrDeadlineExceeded, 0},
+				"all but the end":   {push, len(push.body), os.ErrDeadlineExceeded, 0},
+				"left off":          {push, 100, io.ErrUnexpectedEOF, 0},
+				"left off, a token": {token, len(token.body), io.ErrUnexpectedEOF, 0},
+				"half of much":      {large, startLimit * 2, os.ErrDeadlineExceeded, secretWithin},
+				"left off much":     {large, len(large.body), io.ErrUnexpectedEOF, secretWithin},
+			} {
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, cut{bytes.NewReader(row.d.body[:row.length]), row.err})
+				request.Header, request.ContentLength = row.d.header, int64(len(row.d.body)+1)
+				answer, began := httptest.NewRecorder(), time.Now()
+				h.ServeHTTP(answer, request)
+				if answer.Code != http.StatusRequestTimeout || answer.Header().Get("Connection") != "close" || time.Since(began) != row.took {
+					t.Errorf("%s, %s: %d %v after %v", path, name, answer.Code, answer.Header(), time.Since(began))
+				}
 			}
 		}
 		h.wantMarked()

@@ -14,6 +14,7 @@ type result string
 const (
 	accepted result = "accepted"  // 202
 	refused  result = "refused"   // 401 and 405
+	heldBack result = "held"      // 401 too, and verified later
 	notPush  result = "not_push"  // 400
 	tooLarge result = "too_large" // 413
 	tooSlow  result = "too_slow"  // 408
@@ -36,7 +37,7 @@ func newMeters(meter metric.Meter) (*meters, error) {
 	}
 	m := &meters{requests: requests, marks: marks}
 	// An alert on what never happened before needs the 0.
-	for _, r := range []result{accepted, refused, notPush, tooLarge, tooSlow, unread} {
+	for _, r := range []result{accepted, refused, heldBack, notPush, tooLarge, tooSlow, unread} {
 		m.add(r, 0)
 	}
 	marks.Add(context.Background(), 0)

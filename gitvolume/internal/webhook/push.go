@@ -2,12 +2,10 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"mime"
+	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -30,27 +28,43 @@ type push struct {
 // payload is the part of a forge's request that is read. GitHub, Gitea and Forgejo name
 // the repository, GitLab the project.
 type payload struct {
-	ObjectKind string `json:"object_kind"` // GitLab's
-	EventName  string `json:"event_name"`  // of GitLab's system hooks
-	Ref        string `json:"ref"`
-	Repository struct {
-		CloneURL string `json:"clone_url"`
-		SSHURL   string `json:"ssh_url"`
-		GitURL   string `json:"git_url"`
-		HTMLURL  string `json:"html_url"`
-	} `json:"repository"`
-	Project struct {
-		GitHTTPURL string `json:"git_http_url"`
-		GitSSHURL  string `json:"git_ssh_url"`
-		WebURL     string `json:"web_url"`
-	} `json:"project"`
+	objectKind string // GitLab's
+	eventName  string // of GitLab's system hooks
+	ref        string
+	repository struct{ cloneURL, sshURL, gitURL, htmlURL string }
+	project    struct{ gitHTTPURL, gitSSHURL, webURL string }
 }
 
-// parsePush reads a request that is signed. An error wraps errNotPush, and its words are for
-// the sender.
-func parsePush(header http.Header, body []byte) (push, error) {
+// wanted names what is kept of the JSON, and where it goes.
+func (p *payload) wanted() *wanted {
+	text := func(to *string) *wanted { return &wanted{text: to} }
+	return &wanted{members: map[string]*wanted{
+		"object_kind": text(&p.objectKind),
+		"event_name":  text(&p.eventName),
+		"ref":         text(&p.ref),
+		"repository": {members: map[string]*wanted{
+			"clone_url": text(&p.repository.cloneURL),
+			"ssh_url":   text(&p.repository.sshURL),
+			"git_url":   text(&p.repository.gitURL),
+			"html_url":  text(&p.repository.htmlURL),
+		}},
+		"project": {members: map[string]*wanted{
+			"git_http_url": text(&p.project.gitHTTPURL),
+			"git_ssh_url":  text(&p.project.gitSSHURL),
+			"web_url":      text(&p.project.webURL),
+		}},
+	}}
+}
+
+// parsePush reads a request as it comes. An error wraps errNotPush, and its words are for the
+// sender of one that is signed.
+func parsePush(header http.Header, body io.Reader) (push, error) {
 	var p payload
-	if err := json.Unmarshal(payloadOf(header, body), &p); err != nil {
+	in, err := payloadOf(header, body)
+	if err == nil {
+		err = scanObject(in, p.wanted())
+	}
+	if err != nil {
 		return push{}, fmt.Errorf("%w: its payload cannot be read: %w", errNotPush, err)
 	}
 	switch event := eventOf(header, p); {
@@ -59,13 +73,13 @@ func parsePush(header http.Header, body []byte) (push, error) {
 	case event != eventPush:
 		return push{}, fmt.Errorf("%w but the event %s; the signature is right", errNotPush, quote.Value(event))
 	}
-	if !strings.HasPrefix(p.Ref, "refs/") {
-		return push{}, fmt.Errorf("%w: its ref %s is no full name of a branch or a tag", errNotPush, quote.Value(p.Ref))
+	if !strings.HasPrefix(p.ref, "refs/") {
+		return push{}, fmt.Errorf("%w: its ref %s is no full name of a branch or a tag", errNotPush, quote.Value(p.ref))
 	}
-	found := push{ref: p.Ref}
+	found := push{ref: p.ref}
 	for _, text := range []string{
-		p.Repository.CloneURL, p.Repository.SSHURL, p.Repository.GitURL, p.Repository.HTMLURL,
-		p.Project.GitHTTPURL, p.Project.GitSSHURL, p.Project.WebURL,
+		p.repository.cloneURL, p.repository.sshURL, p.repository.gitURL, p.repository.htmlURL,
+		p.project.gitHTTPURL, p.project.gitSSHURL, p.project.webURL,
 	} {
 		address, err := attributes.ParseURL(text)
 		if err != nil {
@@ -81,21 +95,6 @@ func parsePush(header http.Header, body []byte) (push, error) {
 	return found, nil
 }
 
-// payloadOf is the JSON of a request, which GitHub and Gitea can also send in a form, as its
-// payload. What only says that it is a form, as curl and wget do of all that they post, is
-// taken as it is.
-func payloadOf(header http.Header, body []byte) []byte {
-	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
-	if kind != "application/x-www-form-urlencoded" {
-		return body
-	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil || !form.Has("payload") {
-		return body
-	}
-	return []byte(form.Get("payload"))
-}
-
 // eventPush stands for each forge's name of a push, of a branch or a tag.
 const eventPush = "push"
 
@@ -108,7 +107,7 @@ func eventOf(header http.Header, p payload) string {
 		return eventPush
 	case "System Hook":
 		// Its kind is in the body, and a push has one of these.
-		kind := cmp.Or(p.ObjectKind, p.EventName)
+		kind := cmp.Or(p.objectKind, p.eventName)
 		if kind == "tag_push" {
 			return eventPush
 		}

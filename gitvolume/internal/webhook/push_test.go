@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -71,6 +72,10 @@ func asForm(forge, event, secret string, body []byte) delivery {
 	return d
 }
 
+func isSigned(header http.Header, body, secret []byte) bool {
+	return unverified{signature: signatureOf(header), body: body}.isSigned(secret)
+}
+
 func TestParsePush(t *testing.T) {
 	for name, row := range map[string]struct {
 		d            delivery
@@ -85,10 +90,11 @@ func TestParsePush(t *testing.T) {
 		"Gitea, not its own": {deliver("gitea", "push", "s", fixture(t, "gitea-push")), []string{"gitea.example.com/shop/config"}, "refs/heads/develop"},
 		"Forgejo":            {deliver("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
 		"Forgejo as a form":  {asForm("forgejo", "push", "s", fixture(t, "forgejo-push")), []string{"codeberg.example/shop/config"}, "refs/heads/main"},
+		"a form with more":   {formOf("a=%7B&b&payload=" + url.QueryEscape(string(fixture(t, "github-push"))) + "&c=d"), []string{"github.com/shop/config"}, "refs/heads/main"},
 		"JSON called a form": {formOf(string(fixture(t, "github-push"))), []string{"github.com/shop/config"}, "refs/heads/main"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parsePush(row.d.header, row.d.body)
+			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body))
 			slices.Sort(got.repositories)
 			if err != nil || !slices.Equal(got.repositories, row.repositories) || got.ref != row.ref {
 				t.Errorf("%+v, %v, want %v and %v", got, err, row.repositories, row.ref)
@@ -117,6 +123,8 @@ func TestNoPush(t *testing.T) {
 		"an array":            {deliver("github", "push", "s", []byte("[]")), "cannot be read"},
 		"nothing":             {deliver("github", "push", "s", nil), "cannot be read"},
 		"another form":        {asForm("github", "push", "s", nil), "cannot be read"},
+		"a form of nothing":   {formOf("a=b&payloads=c&payload"), "neither JSON nor a form"},
+		"half a form":         {formOf("payload=%7"), "ends in an escape"},
 		"a broken form":       {formOf("%zz"), "cannot be read"},
 		"a short ref":         {deliver("github", "push", "s", edited("refs/heads/main", "main")), `"main"`},
 		"no repository":       {deliver("github", "push", "s", []byte(`{"ref":"refs/heads/main"}`)), "no URL"},
@@ -124,7 +132,7 @@ func TestNoPush(t *testing.T) {
 		"a number for a name": {deliver("github", "push", "s", []byte(`{"ref":7}`)), "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := parsePush(row.d.header, row.d.body)
+			got, err := parsePush(row.d.header, bytes.NewReader(row.d.body))
 			if !errors.Is(err, errNotPush) || !strings.Contains(err.Error(), row.says) {
 				t.Errorf("%+v, %v, want %q", got, err, row.says)
 			}
@@ -184,7 +192,7 @@ func FuzzParsePush(f *testing.F) {
 	f.Add("push", "application/x-www-form-urlencoded", []byte("payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%7D"))
 	f.Fuzz(func(t *testing.T, event, kind string, body []byte) {
 		header := http.Header{"X-Github-Event": {event}, "Content-Type": {kind}}
-		p, err := parsePush(header, body)
+		p, err := parsePush(header, bytes.NewReader(body))
 		switch {
 		case err != nil && !errors.Is(err, errNotPush):
 			t.Errorf("the error is %v", err)

@@ -17,8 +17,8 @@ type refusals struct {
 	silent int
 }
 
-// tell says why a request is refused. The path is quoted.
-func (r *refusals) tell(log *slog.Logger, path string, reason error) {
+// tell says why a request is refused, and whether it is verified later. The path is quoted.
+func (r *refusals) tell(log *slog.Logger, path string, reason error, isHeld bool) {
 	r.mu.Lock()
 	now := time.Now()
 	isSilent := !r.told.IsZero() && now.Sub(r.told) < tellEvery
@@ -30,8 +30,8 @@ func (r *refusals) tell(log *slog.Logger, path string, reason error) {
 	}
 	r.mu.Unlock()
 	if isSilent {
-		log.Debug("a webhook's request is refused", "path", path, "reason", reason)
+		log.Debug("a webhook's request is refused", "path", path, "reason", reason, "verified_later", isHeld)
 		return
 	}
-	log.Warn("a webhook's request is refused", "path", path, "reason", reason, "others", others)
+	log.Warn("a webhook's request is refused", "path", path, "reason", reason, "verified_later", isHeld, "others", others)
 }

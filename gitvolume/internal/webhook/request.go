@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +19,8 @@ const (
 	// refusedAfter is when a request is refused, whatever is wrong with it, counted from
 	// its last byte. Reading a Secret has to be over by then.
 	refusedAfter = 2 * time.Second
+	// A body of which the start is not the whole is read on no sooner than that, whosever it
+	// is: the rest needs the Secret, and how long it is waited for must not be seen.
 	secretWithin = refusedAfter - 500*time.Millisecond
 	// patience is how long a request waits for its volumes to be marked. Forges wait for
 	// ten seconds.
@@ -33,6 +34,9 @@ const (
 	saysRefused = "refused"
 	saysUnread  = "the cluster cannot be read, what was pushed is pulled when it can be"
 )
+
+// errUnnamed is why most of what is refused is.
+var errUnnamed = fmt.Errorf("no read-only volume of the namespace names the Secret in webhookSecret: %w", errNoSecret)
 
 // answer is what a request is told.
 type answer struct {
@@ -56,65 +60,96 @@ func (w *Webhook) answer(to http.ResponseWriter, r *http.Request) answer {
 		to.Header().Set("Allow", http.MethodPost)
 		return answer{refused, http.StatusMethodNotAllowed, "only POST is served"}
 	}
-	body, problem := readBody(to, r)
-	if problem != nil {
-		return *problem
-	}
-	refusal := time.After(refusedAfter)
-	name, reason := w.verify(r, body)
-	if reason == nil {
-		return w.accept(r.Context(), name, r.Header, body)
-	}
-	w.refusals.tell(w.settings.Log, quote.Value(r.URL.Path), reason)
-	select {
-	case <-r.Context().Done():
-	case <-refusal:
-	}
-	return w.refusal()
-}
-
-// readBody reads it within its bounds, the same way for all paths.
-func readBody(to http.ResponseWriter, r *http.Request) ([]byte, *answer) {
-	large := &answer{tooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", bodyLimit)}
 	if r.ContentLength > bodyLimit {
 		to.Header().Set("Connection", "close")
-		return nil, large
+		return tooLargeAnswer
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(to, r.Body, bodyLimit))
-	var beyond *http.MaxBytesError
-	switch {
-	case errors.As(err, &beyond):
-		return nil, large
-	case err != nil:
-		to.Header().Set("Connection", "close")
-		return nil, &answer{tooSlow, http.StatusRequestTimeout, "the body did not arrive"}
+	// The Secret is read meanwhile, so that nobody can tell by the pace of the body that it is.
+	began, found := time.Now(), w.resolve(r)
+	b := &body{rest: http.MaxBytesReader(to, r.Body, bodyLimit)}
+	b.begin(r.ContentLength)
+	if !b.isWhole && b.err == nil {
+		pause(r.Context(), time.Until(began.Add(secretWithin)))
 	}
-	return body, nil
+	if b.err != nil {
+		return b.problem(to)
+	}
+	arrived := time.Now()
+	s := <-found
+	signed := signatureOf(r.Header)
+	p, noPush := w.readPush(r.Header, b, &s, signed)
+	if b.err != nil {
+		return b.problem(to)
+	}
+	if !b.isWhole {
+		arrived = time.Now()
+	}
+	if s.reason == nil {
+		return w.accept(r.Context(), s.name, p, noPush)
+	}
+	isHeld := isOutage(s.reason) && noPush == nil && w.hold(s.name, signed, p, b)
+	w.refusals.tell(w.settings.Log, quote.Value(r.URL.Path), s.reason, isHeld)
+	pause(r.Context(), time.Until(arrived.Add(refusedAfter)))
+	a := w.refusal()
+	if isHeld && a.result == refused {
+		a.result = heldBack
+	}
+	return a
 }
 
-// verify gives the Secret that a request is signed with, or why there is none, which is not
-// for the sender.
-func (w *Webhook) verify(r *http.Request, body []byte) (secretName, error) {
-	secret, name, reason := w.secretOf(r)
-	if reason != nil {
+// readPush reads the body to its end, and sets why the request is refused that has no right
+// signature. What it has may be no push.
+func (w *Webhook) readPush(header http.Header, b *body, s *resolved, signed signature) (push, error) {
+	secret := s.value
+	if s.reason != nil {
 		secret = w.nobodys
 	}
-	if !isSigned(r.Header, body, secret) && reason == nil {
-		reason = errors.New("no header has a signature with the Secret, or the Secret itself")
+	sum := newSum(secret)
+	in := io.TeeReader(b, sum)
+	p, noPush := parsePush(header, in)
+	_, _ = io.Copy(io.Discard, in) // b keeps the error
+	if !signed.isOf(secret, sum.Sum(nil)) && s.reason == nil {
+		s.reason = fmt.Errorf("no header has a signature with the Secret, or the Secret itself: %w", errNoSecret)
 	}
-	return name, reason
+	return p, noPush
+}
+
+// pause waits, less if the sender leaves.
+func pause(ctx context.Context, by time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(by):
+	}
+}
+
+// resolved is the Secret of a path, or why there is none, which is not for the sender.
+type resolved struct {
+	name   secretName
+	value  []byte
+	reason error
+}
+
+// resolve has the Secret be read, for secretWithin at most.
+func (w *Webhook) resolve(r *http.Request) <-chan resolved {
+	found := make(chan resolved, 1)
+	go func() {
+		var s resolved
+		s.value, s.name, s.reason = w.secretOf(r.Context(), r.URL.Path)
+		found <- s
+	}()
+	return found
 }
 
 // secretOf finds the Secret that the path names.
-func (w *Webhook) secretOf(r *http.Request) ([]byte, secretName, error) {
-	path, isBelow := strings.CutPrefix(r.URL.Path, pathPrefix)
+func (w *Webhook) secretOf(ctx context.Context, path string) ([]byte, secretName, error) {
+	path, isBelow := strings.CutPrefix(path, pathPrefix)
 	namespace, secret, _ := strings.Cut(path, "/")
 	name := secretName{namespace, secret}
 	if !isBelow || !w.targets.isNamed(name) {
-		return nil, name, errors.New("no read-only volume of the namespace names the Secret in webhookSecret")
+		return nil, name, errUnnamed
 	}
 	// Who waits with it for the Secret is not to be failed by a sender who leaves.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), secretWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), secretWithin)
 	defer cancel()
 	value, err := w.secrets.get(ctx, name)
 	return value, name, err
@@ -139,12 +174,11 @@ func (w *Webhook) lose() {
 }
 
 // accept marks the volumes that a signed request is about.
-func (w *Webhook) accept(ctx context.Context, secret secretName, header http.Header, body []byte) answer {
-	log := w.settings.Log.With("secret", secret.namespace+"/"+secret.name)
-	p, err := parsePush(header, body)
-	if err != nil {
-		log.Info("a webhook's request is no push", "error", err)
-		return answer{notPush, http.StatusBadRequest, err.Error()}
+func (w *Webhook) accept(ctx context.Context, secret secretName, p push, noPush error) answer {
+	log := w.settings.Log.With("secret", secret.String())
+	if noPush != nil {
+		log.Info("a webhook's request is no push", "error", noPush)
+		return answer{notPush, http.StatusBadRequest, noPush.Error()}
 	}
 	if w.catalogue.Unread() != nil {
 		w.lose() // There may be volumes that are not known.
@@ -159,11 +193,18 @@ func (w *Webhook) accept(ctx context.Context, secret secretName, header http.Hea
 		return answer{unread, http.StatusInternalServerError, saysUnread}
 	}
 	log.Info("a push has volumes pull")
-	return answer{accepted, http.StatusAccepted, fmt.Sprintf("%d volumes pull %s", len(found), p.ref)}
+	return answer{accepted, http.StatusAccepted, saysAccepted(len(found), p.ref)}
+}
+
+func saysAccepted(volumes int, ref string) string {
+	if volumes == 1 {
+		return "1 volume pulls " + ref
+	}
+	return fmt.Sprintf("%d volumes pull %s", volumes, ref)
 }
 
 // mark marks the volumes, and returns those that it could not within the patience of a
-// sender, and why. What takes longer is marked all the same.
+// sender, and why. What takes longer is marked all the same, and what then fails tried again.
 func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -171,10 +212,11 @@ func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, er
 	for _, t := range found {
 		asked = append(asked, w.marks.ask(t))
 	}
-	for _, m := range asked {
+	for i, m := range asked {
 		select {
 		case <-m.done:
 		case <-ctx.Done():
+			go w.follow(asked[i:])
 			return failed, err
 		}
 		if m.err != nil {
@@ -182,4 +224,18 @@ func (w *Webhook) mark(ctx context.Context, found []target) (failed []target, er
 		}
 	}
 	return failed, err
+}
+
+// follow has marks be tried again that fail when nobody waits for them any more. Each ends,
+// since making it does.
+func (w *Webhook) follow(asked []*mark) {
+	for _, m := range asked {
+		<-m.done
+		if m.err == nil {
+			continue
+		}
+		w.settings.Log.Warn("a volume cannot be marked, trying again", "volume", m.target.volume, "error", m.err)
+		w.backlog.add([]target{m.target})
+		w.wake()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
 	"liken.sh/csicommon/apiclient"
@@ -26,6 +27,12 @@ const (
 
 // errNoSecret is wrapped when nobody can have signed with a Secret.
 var errNoSecret = errors.New("nothing can be signed with it")
+
+// isOutage tells that an error of get is over some time, by itself: the Secret may well be
+// there. One that must not be read stays so until somebody grants it.
+func isOutage(err error) bool {
+	return err != nil && !errors.Is(err, errNoSecret) && !apierrors.IsForbidden(err)
+}
 
 // secrets reads Secrets one at a time by their names, and keeps them in memory for a while.
 type secrets struct {
@@ -45,7 +52,7 @@ type readSecret struct {
 // get gives what is signed with, never empty without an error. An error wraps errNoSecret
 // when it is what the Secret is, or is not; another says nothing about it.
 func (s *secrets) get(ctx context.Context, name secretName) ([]byte, error) {
-	unlock, err := s.asking.Lock(ctx, name.namespace+"/"+name.name)
+	unlock, err := s.asking.Lock(ctx, name.String())
 	if err != nil {
 		return nil, err
 	}

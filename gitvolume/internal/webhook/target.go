@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,6 +15,8 @@ const readOnly = "ReadOnlyMany"
 
 // secretName is the name of a Secret, and a path.
 type secretName struct{ namespace, name string }
+
+func (s secretName) String() string { return s.namespace + "/" + s.name }
 
 // target is a volume that a push can mark.
 type target struct {
@@ -106,13 +110,16 @@ func (t *targets) of(s secretName, p push) []target {
 	return found
 }
 
+// ofAll are those that name the Secret.
+func (t *targets) ofAll(s secretName) []target {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Collect(maps.Values(t.bySecret[s]))
+}
+
 // all are all of them.
 func (t *targets) all() []target {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	found := make([]target, 0, len(t.volumes))
-	for _, known := range t.volumes {
-		found = append(found, known)
-	}
-	return found
+	return slices.Collect(maps.Values(t.volumes))
 }

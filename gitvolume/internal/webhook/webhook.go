@@ -42,13 +42,17 @@ type Webhook struct {
 	// catchUp wakes who works the backlog off.
 	catchUp chan struct{}
 	isReady atomic.Bool
+
+	held held
+	// toVerify wakes who verifies what is held.
+	toVerify chan struct{}
 }
 
 // New makes one that knows no volume yet, and asks nobody.
 func New(settings Settings) (*Webhook, error) {
 	w := &Webhook{
 		settings: settings, secrets: secrets{client: settings.Client},
-		nobodys: make([]byte, 32), catchUp: make(chan struct{}, 1),
+		nobodys: make([]byte, 32), catchUp: make(chan struct{}, 1), toVerify: make(chan struct{}, 1),
 	}
 	w.backlog.addAll() // Nobody listened before.
 	if _, err := rand.Read(w.nobodys); err != nil {
@@ -90,6 +94,7 @@ func (w *Webhook) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	group.Go(func() { w.catalogue.Run(ctx) })
 	group.Go(func() { w.keepCatchingUp(ctx) })
+	group.Go(func() { w.keepVerifying(ctx) })
 	group.Wait()
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -119,8 +120,15 @@ type sent struct {
 }
 
 func (h *hook) send(path string, d delivery) sent {
+	return h.sendBody(path, d, int64(len(d.body)))
+}
+
+// sendChunked does not say how long the body is.
+func (h *hook) sendChunked(path string, d delivery) sent { return h.sendBody(path, d, -1) }
+
+func (h *hook) sendBody(path string, d delivery, length int64) sent {
 	request := httptest.NewRequestWithContext(h.t.Context(), http.MethodPost, path, bytes.NewReader(d.body))
-	request.Header = d.header
+	request.Header, request.ContentLength = d.header, length
 	answer := httptest.NewRecorder()
 	began := time.Now()
 	h.ServeHTTP(answer, request)
@@ -129,6 +137,13 @@ func (h *hook) send(path string, d delivery) sent {
 
 func (h *hook) push() delivery {
 	return deliver("github", "push", "s3cret", fixture(h.t, "github-push"))
+}
+
+// largePush is GitHub's push with commits that fill so many bytes.
+func (h *hook) largePush(size int) []byte {
+	body := bytes.TrimSpace(fixture(h.t, "github-push"))
+	filled := append([]byte(`{"before_all":[{"message":"`), bytes.Repeat([]byte("x"), size-len(body)-len(`{"before_all":[{"message":""}],`)+1)...)
+	return append(append(filled, `"}],`...), body[1:]...)
 }
 
 func TestAPushMarks(t *testing.T) {
@@ -205,11 +220,15 @@ func TestWhatIsMarked(t *testing.T) {
 				}
 				h.server.PutVolume(pv)
 				synctest.Wait()
-				if got := h.send("/webhook/shop/forge", row.d); got.code != http.StatusAccepted {
+				got := h.send("/webhook/shop/forge", row.d)
+				if got.code != http.StatusAccepted {
 					t.Fatalf("%+v", got)
 				}
 				if row.isMarked {
 					h.wantMarked("v")
+					if !strings.HasPrefix(got.body, "1 volume pulls refs/") {
+						t.Errorf("it says %q", got.body)
+					}
 				} else {
 					h.wantMarked()
 				}
@@ -270,6 +289,35 @@ func TestABurst(t *testing.T) {
 		}
 		if reads := h.server.Count("get", "secrets"); reads > 1 {
 			t.Errorf("the Secret is read %d times", reads)
+		}
+	})
+}
+
+// A push of thousands of commits counts as a small one does, and costs no more memory.
+func TestALargePush(t *testing.T) {
+	bubble(t, func(t *testing.T, h *hook) {
+		body := h.largePush(bodyLimit)
+		if len(body) != bodyLimit {
+			t.Fatalf("the body has %d bytes", len(body))
+		}
+		d := deliver("github", "push", "s3cret", body)
+		h.send("/webhook/shop/forge", d)
+		time.Sleep(spacing)
+		h.marked()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		const times = 10
+		for range times {
+			if got := h.send("/webhook/shop/forge", d); got.code != http.StatusAccepted {
+				t.Errorf("%+v", got)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / times; each > 4*startLimit {
+			t.Errorf("each takes %d bytes of memory", each)
+		}
+		if got := h.marked(); len(got) != 2*times {
+			t.Errorf("marked are %v", got)
 		}
 	})
 }

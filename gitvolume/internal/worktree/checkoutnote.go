@@ -62,10 +62,14 @@ func readNote(path string) (note, error) {
 	return n, nil
 }
 
+// parseTwo reads both ids of a pair.
 func parseTwo(commit, tree string) (object.ID, object.ID, error) {
 	a, err := object.Parse(commit)
-	b, err2 := object.Parse(tree)
-	return a, b, errors.Join(err, err2)
+	if err != nil {
+		return a, object.ID{}, err // One is enough, and a message is one line.
+	}
+	b, err := object.Parse(tree)
+	return a, b, err
 }
 
 // noteKeeper keeps the intent of a checkout's moves in its note.

@@ -33,6 +33,7 @@ func (v *Volume) Run() {
 		v.clock.wrote(time.Now())
 		v.sayArming()
 	}
+	defer v.endTurn(context.Canceled)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -43,6 +44,7 @@ func (v *Volume) Run() {
 		case <-timer.C:
 		}
 		if stop := v.told(); stop != nil {
+			v.endTurn(context.Canceled)
 			err := stop.last()
 			if v.mail.deliver(stop, err) && (err == nil || IsFinal(err)) {
 				return
@@ -50,6 +52,10 @@ func (v *Volume) Run() {
 		}
 		v.work()
 		next := v.next(time.Now())
+		if next.IsZero() && v.turn.isAwaited() {
+			timer.Stop()
+			continue
+		}
 		if next.IsZero() && v.watch == nil {
 			if stop := v.told(); stop != nil {
 				v.mail.deliver(stop, nil)
@@ -76,7 +82,10 @@ func (v *Volume) next(now time.Time) time.Time {
 		}
 		return v.clock.restUntil
 	}
-	next := earlier(v.pushDue(), v.clock.askAt)
+	next := v.remoteDue()
+	if v.turn.isAwaited() {
+		next = time.Time{} // The mail tells when.
+	}
 	if v.watch == nil {
 		return next
 	}
@@ -100,6 +109,8 @@ func (v *Volume) scanDue() time.Time {
 
 // work does what is due.
 func (v *Volume) work() {
+	// A slot that has come is used now, or by others.
+	defer v.putTurn()
 	now := time.Now()
 	if !isDue(v.next(now), now) {
 		return
@@ -183,8 +194,11 @@ const longestRemote = time.Hour
 
 // workRemote pushes, as it is due.
 func (v *Volume) workRemote(ctx context.Context) {
-	due, ask := v.pushDue(), isDue(v.clock.askAt, time.Now())
-	if !isDue(due, time.Now()) && !ask {
+	if !isDue(v.remoteDue(), time.Now()) {
+		return
+	}
+	if v.needsTurn() {
+		v.awaitTurn()
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestRemote)
@@ -193,13 +207,15 @@ func (v *Volume) workRemote(ctx context.Context) {
 		return // Somebody who cannot wait has come.
 	}
 	defer v.mail.interruptible(nil)
-	if ask {
+	if isDue(v.clock.askAt, time.Now()) {
 		v.ask(ctx)
 		return
 	}
-	err := v.push(ctx, remote.Background)
-	if err != nil && !wasInterrupted(ctx) {
-		v.pushFailed(err)
+	if err := v.push(ctx); !wasInterrupted(ctx) {
+		v.endTurn(err)
+		if err != nil {
+			v.pushFailed(err)
+		}
 	}
 	v.noteTry()
 }
@@ -209,16 +225,22 @@ func wasInterrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), cont
 
 // ask asks the remote what it has, which could not be done when the volume was started.
 func (v *Volume) ask(ctx context.Context) {
-	switch _, err := v.fetch(ctx, remote.Background); {
-	case wasInterrupted(ctx):
-	case err != nil:
+	_, err := v.fetch(ctx)
+	if wasInterrupted(ctx) {
+		return
+	}
+	v.endTurn(err)
+	if err != nil {
 		err = v.examined(err)
 		v.complain(err)
 		v.sayStale(err)
-	default:
-		v.sayFetched()
+		return
 	}
+	v.sayFetched()
 }
+
+// remoteDue is when something is due that the remote is needed for.
+func (v *Volume) remoteDue() time.Time { return earlier(v.pushDue(), v.clock.askAt) }
 
 // pushDue is when a push is due, be it of the metadata alone.
 func (v *Volume) pushDue() time.Time {
@@ -274,6 +296,7 @@ func (v *Volume) told() (stop *stopping) {
 	stop = m.stop
 	m.arming, m.credential = nil, false
 	m.mu.Unlock()
+	v.takeTurn()
 	if arming != nil {
 		v.rearm(*arming)
 	}

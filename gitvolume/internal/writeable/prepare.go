@@ -28,7 +28,7 @@ func (v *Volume) Prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	up, err := v.fetch(ctx, remote.Foreground)
+	up, err := v.fetch(ctx)
 	switch {
 	case err == nil && kept:
 		v.sayFetched()

@@ -35,8 +35,8 @@ var (
 )
 
 // push sends what the remote lacks. Whatever the remote says is decided on where its refs
-// are then. urgency is Foreground when somebody waits.
-func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
+// are then.
+func (v *Volume) push(ctx context.Context) error {
 	began := time.Now()
 	rebases := 0
 	for range mostRounds {
@@ -45,7 +45,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 		}
 		from := v.position.Published()
 		if v.position.Diverged {
-			back, err := v.pushSide(ctx, urgency)
+			back, err := v.pushSide(ctx)
 			if err != nil || !back {
 				return v.pushed(began, from, err)
 			}
@@ -54,7 +54,7 @@ func (v *Volume) push(ctx context.Context, urgency remote.Urgency) error {
 		if !v.position.HasUnpushed() && !v.offersRecord() {
 			return v.pushed(began, from, nil)
 		}
-		up, err := v.pushRef(ctx, rebases, urgency)
+		up, err := v.pushRef(ctx, rebases)
 		if err != nil || up == nil {
 			return v.pushed(began, from, err)
 		}
@@ -93,7 +93,7 @@ func (v *Volume) pushed(began time.Time, from object.ID, err error) error {
 }
 
 // pushRef pushes to the ref, and gives what the remote has if something of it moved.
-func (v *Volume) pushRef(ctx context.Context, tries int, urgency remote.Urgency) (*upstream, error) {
+func (v *Volume) pushRef(ctx context.Context, tries int) (*upstream, error) {
 	branch := remote.Update{Ref: v.Ref, Tip: v.position.Tip, Expected: v.position.Base}
 	if branch.Tip.IsZero() {
 		return nil, nil // A record of an empty tree has nothing to go with.
@@ -102,7 +102,7 @@ func (v *Volume) pushRef(ctx context.Context, tries int, urgency remote.Urgency)
 	var moved *remote.Moved
 	switch {
 	case errors.As(err, &moved):
-		up, err := v.fetchLater(ctx, tries, urgency)
+		up, err := v.fetchLater(ctx, tries)
 		if err == nil && up.tip.IsZero() {
 			return nil, fmt.Errorf("%s: %w", v.Ref, ErrRefDeleted)
 		}
@@ -112,7 +112,7 @@ func (v *Volume) pushRef(ctx context.Context, tries int, urgency remote.Urgency)
 	}
 	p := v.position
 	p.Base, p.Followed = p.Tip, true
-	return v.sent(ctx, p, pushed, tries, urgency)
+	return v.sent(ctx, p, pushed, tries)
 }
 
 // send pushes a branch, and the record with it unless that was refused lately.
@@ -140,7 +140,7 @@ func (v *Volume) offersRecord() bool {
 
 // sent keeps a position of which the branch has arrived, and gives what the remote has if
 // the metadata moved.
-func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, tries int, urgency remote.Urgency) (*upstream, error) {
+func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushed, tries int) (*upstream, error) {
 	if pushed.Metadata == nil && p.HasUnrecorded() {
 		p.MetadataBase = p.Metadata
 		if !p.Diverged {
@@ -160,7 +160,7 @@ func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushe
 	case pushed.Metadata == nil || errors.Is(pushed.Metadata, errPutOff):
 		return nil, nil
 	case errors.As(pushed.Metadata, &moved):
-		return v.fetchLater(ctx, tries, urgency)
+		return v.fetchLater(ctx, tries)
 	case ctx.Err() != nil || isOfConnection(pushed.Metadata):
 		return nil, pushed.Metadata // The remote has not refused it.
 	}
@@ -201,9 +201,9 @@ func (v *Volume) meet(ctx context.Context, up upstream) error {
 }
 
 // pushSide pushes to the side branch, unless the volume can go back to the ref.
-func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back bool, err error) {
+func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 	for tries := range mostRebases + 1 {
-		up, err := v.fetchAnew(ctx, urgency)
+		up, err := v.fetchAnew(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -236,7 +236,7 @@ func (v *Volume) pushSide(ctx context.Context, urgency remote.Urgency) (back boo
 		}
 		p := v.position
 		p.Side = p.Tip
-		again, err := v.sent(ctx, p, pushed, tries, urgency)
+		again, err := v.sent(ctx, p, pushed, tries)
 		if err != nil || again == nil {
 			return false, err
 		}
@@ -272,11 +272,11 @@ func (v *Volume) sideExpected(up upstream) (object.ID, error) {
 
 // fetchLater fetches after a moment. What is fetched is pushed upon at once then, so that
 // the others who raced have the least time to be quicker again.
-func (v *Volume) fetchLater(ctx context.Context, tries int, urgency remote.Urgency) (*upstream, error) {
+func (v *Volume) fetchLater(ctx context.Context, tries int) (*upstream, error) {
 	if err := v.pause(ctx, tries+1); err != nil {
 		return nil, err
 	}
-	up, err := v.fetchAnew(ctx, urgency)
+	up, err := v.fetchAnew(ctx)
 	return &up, err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
-	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
@@ -33,7 +32,7 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	up, err := v.fetch(ctx, remote.Foreground)
+	up, err := v.fetch(ctx)
 	if err != nil {
 		return fmt.Errorf("fetch a lost repository again: %w", err)
 	}
@@ -56,6 +55,9 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 		p.Tip, p.Base, p.Diverged = up.tip, up.tip, true
 	default:
 		p.Tip, p.Base, p.Side, p.Diverged = found.tip, found.base, found.side, found.diverged
+	}
+	if !p.Diverged {
+		p.Leaving = v.position.Leaving
 	}
 	if err := v.anchor(p); err != nil {
 		return err

@@ -80,6 +80,38 @@ func TestLostRepositoryOfDivergedVolume(t *testing.T) {
 	})
 }
 
+// The side branch that a volume was about to delete goes all the same.
+func TestLostRepositoryOfVolumeThatIsBack(t *testing.T) {
+	bubble(t, func(w *world) {
+		n := w.diverged()
+		down := &remote.Failure{Kind: remote.ErrUnreachable}
+		n.remote.set(func(r *nodeRemote) {
+			r.before = func(operation string) {
+				if operation == "delete" {
+					r.set(func(r *nodeRemote) { r.down = down })
+				}
+			}
+		})
+		w.put("main", files{"a": "mine"})
+		n.write("b", "2")
+		n.settle(10 * time.Second)
+		n.happened(report.Healed, "main")
+		n.stop()
+		if w.upstream.Tip(side) == "" {
+			t.Fatal("the side branch is gone")
+		}
+		n.remote.set(func(r *nodeRemote) { r.before, r.down = nil, nil })
+		n.loseRepository()
+		n.settle(time.Minute)
+		if w.upstream.Tip(side) != "" {
+			t.Error("the side branch is still there")
+		}
+		w.remoteHas("main", files{"a": "mine", "b": "2"})
+		n.faultsAre()
+		n.stop()
+	})
+}
+
 // Upstream was rewritten meanwhile: nobody can tell whose changes are whose.
 func TestLostRepositoryOfRewrittenRemote(t *testing.T) {
 	bubble(t, func(w *world) {

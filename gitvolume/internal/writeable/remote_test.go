@@ -30,6 +30,7 @@ type nodeRemote struct {
 	store    string
 	// moves is held by whoever moves a ref of the upstream repository.
 	moves *sync.Mutex
+	slots *remote.Slots
 
 	mu sync.Mutex
 	// down is the error of everything, before is called before each operation, and decline
@@ -62,6 +63,11 @@ func (r *nodeRemote) begin(operation string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.down
+}
+
+// Turn implements writeable.Remote.
+func (r *nodeRemote) Turn(ctx context.Context) (func(error), error) {
+	return r.slots.Take(ctx, attributes.URL{Host: "remote"})
 }
 
 // Fetch implements writeable.Remote.

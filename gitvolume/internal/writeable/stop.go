@@ -135,7 +135,7 @@ func (v *Volume) end(ctx context.Context, within time.Duration) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		defer time.AfterFunc(within, func() { cancel(errStopOver) }).Stop()
-		if err := v.push(ctx, remote.Foreground); err != nil {
+		if err := v.push(ctx); err != nil {
 			if errors.Is(context.Cause(ctx), errStopOver) && !errors.Is(err, errStopOver) {
 				err = errors.Join(errStopOver, err)
 			}

@@ -22,8 +22,8 @@ type upstream struct {
 }
 
 // fetch brings what the remote has into the store.
-func (v *Volume) fetch(ctx context.Context, urgency remote.Urgency) (upstream, error) {
-	fetched, err := v.Remote.Fetch(ctx, v.wanted(), urgency)
+func (v *Volume) fetch(ctx context.Context) (upstream, error) {
+	fetched, err := v.Remote.Fetch(ctx, v.wanted(), remote.Foreground)
 	if err != nil {
 		return upstream{}, err
 	}
@@ -31,8 +31,8 @@ func (v *Volume) fetch(ctx context.Context, urgency remote.Urgency) (upstream, e
 }
 
 // fetchAnew is fetch where the remote is known to have changed.
-func (v *Volume) fetchAnew(ctx context.Context, urgency remote.Urgency) (upstream, error) {
-	fetched, err := v.Remote.FetchAnew(ctx, v.wanted(), urgency)
+func (v *Volume) fetchAnew(ctx context.Context) (upstream, error) {
+	fetched, err := v.Remote.FetchAnew(ctx, v.wanted(), remote.Foreground)
 	if err != nil {
 		return upstream{}, err
 	}

@@ -61,6 +61,7 @@ type Volume struct {
 	remembered object.ID
 
 	mail mailbox
+	turn turn
 	done chan struct{}
 	// tried is closed once a push was tried, whatever became of it.
 	tried chan struct{}
@@ -210,6 +211,8 @@ type mailbox struct {
 	arming     *Arming
 	credential bool
 	stop       *stopping
+	// turn gives back the slot that the volume waited for.
+	turn func(error)
 	// interrupt ends the network work that runs, when something comes that cannot wait.
 	interrupt context.CancelFunc
 }

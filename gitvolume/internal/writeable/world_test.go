@@ -26,6 +26,7 @@ import (
 	"liken.sh/gitvolume/internal/metadata"
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/policy"
+	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/watch"
@@ -46,11 +47,13 @@ type world struct {
 	t        *testing.T
 	upstream *gittest.Bare
 	moves    *sync.Mutex
+	// slots are those of the node; every node of a world has the same.
+	slots *remote.Slots
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, upstream: gittest.NewBare(t), moves: &sync.Mutex{}}
+	return &world{t: t, upstream: gittest.NewBare(t), moves: &sync.Mutex{}, slots: remote.NewSlots(2)}
 }
 
 // node is one node's part of a volume: what outlives the process, and the process.
@@ -80,7 +83,7 @@ func (w *world) nodeOf(handle, owner string) *node {
 	w.t.Helper()
 	n := &node{world: w, dir: w.t.TempDir(), handle: handle, owner: owner, said: newSaid(), arming: armed(nil), jitter: func() float64 { return 0 }}
 	w.do(history.Create(n.repoDir()))
-	n.remote = &nodeRemote{t: w.t, upstream: w.upstream, store: n.repoDir(), moves: w.moves}
+	n.remote = &nodeRemote{t: w.t, upstream: w.upstream, store: n.repoDir(), moves: w.moves, slots: w.slots}
 	return n
 }
 

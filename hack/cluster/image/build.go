@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ type Builder struct {
 	Storage string
 	// Work is for files in between. The caller deletes it.
 	Work string
+	// Pull takes base images from registries, the latest of each. Otherwise there are only
+	// those that Base took over.
+	Pull bool
 }
 
 // Dockerfile is what is built.
@@ -25,6 +29,8 @@ type Dockerfile struct {
 	Name string
 	// Arguments are NAME=value.
 	Arguments []string
+	// Options are more options of buildah's.
+	Options []string
 }
 
 // Base lets Dockerfiles start from the archive's image of that name.
@@ -70,15 +76,7 @@ func (b Builder) forget(marks, latest string) error {
 
 // Build builds the image into an archive at that path.
 func (b Builder) Build(file Dockerfile, archive string) error {
-	arguments := []string{
-		// No registry is asked, and no namespace made that a container may not make.
-		"bud", "--pull=never", "--isolation=chroot",
-		"--file", file.Path, "--tag", file.Name,
-	}
-	for _, argument := range file.Arguments {
-		arguments = append(arguments, "--build-arg", argument)
-	}
-	if _, err := b.run(append(arguments, file.Context)...); err != nil {
+	if err := b.bud(file); err != nil {
 		return err
 	}
 	partial := filepath.Join(b.Work, filepath.Base(archive))
@@ -90,6 +88,38 @@ func (b Builder) Build(file Dockerfile, archive string) error {
 	}
 	// The image of that name until now has no name any more.
 	_, err := b.run("rmi", "--prune")
+	return err
+}
+
+// Try finds out whether it builds, and keeps nothing of it.
+func (b Builder) Try(file Dockerfile) error {
+	if err := b.bud(file); err != nil {
+		return err
+	}
+	return b.Remove(file.Name)
+}
+
+// Remove deletes the image of that name.
+func (b Builder) Remove(name string) error {
+	_, err := b.run("rmi", name)
+	return err
+}
+
+func (b Builder) bud(file Dockerfile) error {
+	pull := "--pull=never"
+	if b.Pull {
+		pull = "--pull=always"
+	}
+	// No namespace is made that a container may not make.
+	arguments := []string{
+		"bud", pull, "--isolation=chroot", "--file", file.Path, "--tag", file.Name,
+		// What compiles for another architecture runs on this one. Others set that themselves.
+		"--build-arg", "BUILDPLATFORM=linux/" + runtime.GOARCH,
+	}
+	for _, argument := range file.Arguments {
+		arguments = append(arguments, "--build-arg", argument)
+	}
+	_, err := b.run(append(append(arguments, file.Options...), file.Context)...)
 	return err
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"strconv"
 	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/mountns"
 )
 
@@ -17,6 +19,7 @@ import (
 const umaskVariable = "PERNODE_TEST_PLUGIN_UMASK"
 
 func TestMain(m *testing.M) {
+	gate.Enter()
 	umask, isPlugin := os.LookupEnv(umaskVariable)
 	if !isPlugin {
 		mountns.Main(m)
@@ -26,6 +29,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	unix.Umask(int(mask))
+	debug.SetGCPercent(collectAt) // As main does, for those who measure.
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -78,26 +78,38 @@ func BenchmarkHundredVolumes(b *testing.B) {
 
 // costly are the volumes, and their repositories.
 func (n *node) costly() (volumes []kubelet.Volume) {
+	urls, _ := n.served(costlyVolumes, costlyFiles)
+	for i, url := range urls {
+		name := fmt.Sprintf("v%d", i)
+		volumes = append(volumes, kubelet.Volume{
+			PV: name, Handle: name, AccessMode: corev1.ReadWriteOncePod, Attributes: map[string]string{"url": url},
+		})
+	}
+	return volumes
+}
+
+// served are repositories v0, v1 and so on, beside the node's and of the same content, with so
+// many files each, and the server that has them.
+func (n *node) served(repositories, files int) (urls []string, server *gittest.HTTP) {
+	n.T.Helper()
 	var stream strings.Builder
 	stream.WriteString("commit refs/heads/main\ncommitter t <t@example.invalid> 1700000000 +0000\ndata 2\nup\n")
-	for i := range costlyFiles {
+	for i := range files {
 		content := strings.Repeat(fmt.Sprintf("line of file %d\n", i), 20+i%80)
 		fmt.Fprintf(&stream, "M 100644 inline d%d/f%d\ndata %d\n%s\n", i/50, i, len(content), content)
 	}
 	n.remote.Import(stream.String())
 	n.remote.Git("repack", "-adq")
 	root := filepath.Dir(n.remote.Dir)
-	server := gittest.StartHTTP(n.T, root, gittest.HTTPOptions{})
-	for i := range costlyVolumes {
-		name := fmt.Sprintf("v%d", i)
-		if err := os.CopyFS(filepath.Join(root, name+".git"), os.DirFS(n.remote.Dir)); err != nil {
+	server = gittest.StartHTTP(n.T, root, gittest.HTTPOptions{})
+	for i := range repositories {
+		name := fmt.Sprintf("v%d.git", i)
+		if err := os.CopyFS(filepath.Join(root, name), os.DirFS(n.remote.Dir)); err != nil {
 			n.T.Fatal(err)
 		}
-		volumes = append(volumes, kubelet.Volume{
-			PV: name, Handle: name, AccessMode: corev1.ReadWriteOncePod, Attributes: map[string]string{"url": server.URL("/" + name + ".git")},
-		})
+		urls = append(urls, server.URL("/"+name))
 	}
-	return volumes
+	return urls, server
 }
 
 // round has each application write a file, and waits until all of it arrived.

@@ -37,28 +37,35 @@ const (
 type life struct {
 	t    *testing.T
 	n    *node
-	gate *gate // nil: of a plugin that is not to be killed.
+	gate *killer // nil: of a plugin that is not to be killed.
 	v    kubelet.Volume
 	died string // The step; empty: it was not killed yet.
 	// isPublished tells that the kubelet has published the volume, and returns that it goes
 	// on doing so after a restart, which brings the credential.
 	isPublished, returns bool
 	isBare               bool // There is no credential since the restart.
+	// excused tells of a call that failed whether it may; nil: it may not.
+	excused func(what string, err error) bool
 }
 
 var token = map[string]string{"token": "right"}
 
 func newLife(t *testing.T, returns bool) *life {
 	t.Helper()
+	l := lifeWithoutPlugin(t, returns)
+	l.start()
+	return l
+}
+
+func lifeWithoutPlugin(t *testing.T, returns bool) *life {
+	t.Helper()
 	n := newNode(t)
 	n.remote.Grow("main", "up", "1")
 	server := gittest.StartHTTP(t, filepath.Dir(n.remote.Dir), gittest.HTTPOptions{User: "git", Password: "right"})
-	l := &life{t: t, n: n, returns: returns, v: kubelet.Volume{
+	return &life{t: t, n: n, returns: returns, v: kubelet.Volume{
 		PV: "v", Handle: "v", AccessMode: corev1.ReadWriteOncePod, Attributes: map[string]string{"url": server.URL("/r.git")},
 		StageSecret: token, PublishSecret: token,
 	}}
-	l.start()
-	return l
 }
 
 // start starts a plugin behind a gate.
@@ -139,6 +146,9 @@ func (l *life) call(what string, call func(ctx context.Context) error) {
 		ctx, cancel := context.WithTimeout(context.Background(), process.Patience)
 		defer cancel()
 		err := call(ctx)
+		if err != nil && l.excused != nil && l.excused(what, err) {
+			return false
+		}
 		if err != nil && !l.revive() && status.Code(err) != codes.Aborted && status.Code(err) != codes.Unavailable {
 			l.t.Fatalf("%s: %v", what, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/mountns"
 )
 
@@ -15,9 +16,7 @@ const programVariable = "GITVOLUME_NODETEST_PROGRAM"
 
 // TestMain builds the program, for the tests that run in a namespace below.
 func TestMain(m *testing.M) {
-	if program := os.Getenv(gatedVariable); program != "" {
-		enterGate(program)
-	}
+	gate.Enter()
 	if os.Getenv(programVariable) != "" {
 		mountns.Main(m)
 	}

@@ -53,6 +53,7 @@ func newClusterNode(t testing.TB) *node {
 
 // program is the program that TestMain built.
 func (n *node) program(arguments ...string) *exec.Cmd {
+	process.DependsOnDrivers()
 	cmd := exec.Command(os.Getenv(programVariable), arguments...)
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+n.runtime)
 	if n.path != "" {
