@@ -12,43 +12,26 @@ import (
 	"liken.sh/csicommon/csitest/netns"
 )
 
-// cable is the way to a server. It can be slow, and can have its connections be reset and
-// new ones be refused. That nothing arrives and nobody is told is the link's to do.
+// cable is the way to a server. It can be slow, and can have its connections be reset, also
+// those that are new. That nothing arrives and nobody is told is the link's to do.
 type cable struct {
 	address, server string
 	isSlow          atomic.Bool
+	isRefused       atomic.Bool
 
-	mu       sync.Mutex
-	listener net.Listener // nil: connections are refused.
-	conns    map[*net.TCPConn]bool
+	mu    sync.Mutex
+	conns map[*net.TCPConn]bool
 }
 
-// lay lays a cable along the link.
+// lay lays a cable along the link. It listens for as long as the test runs: a port that is
+// given up may be another connection's when it is wanted again.
 func lay(t *testing.T, link *netns.Link, server string) *cable {
 	t.Helper()
-	c := &cable{server: server, address: netip.AddrPortFrom(link.Address(), 0).String(), conns: map[*net.TCPConn]bool{}}
-	if err := c.accept(); err != nil {
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(link.Address(), 0).String())
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.mu.Lock()
-	c.address = c.listener.Addr().String() // Also of later listeners.
-	c.mu.Unlock()
-	t.Cleanup(c.refuse)
-	return c
-}
-
-// accept takes connections, again after refuse.
-func (c *cable) accept() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listener != nil {
-		return nil
-	}
-	listener, err := net.Listen("tcp", c.address)
-	if err != nil {
-		return err
-	}
-	c.listener = listener
+	c := &cable{server: server, address: listener.Addr().String(), conns: map[*net.TCPConn]bool{}}
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -60,18 +43,19 @@ func (c *cable) accept() error {
 			}
 		}
 	}()
-	return nil
+	t.Cleanup(func() {
+		_ = listener.Close()
+		c.refuse()
+	})
+	return c
 }
 
-// refuse resets all connections, and takes no more.
+// accept has connections be carried, again after refuse.
+func (c *cable) accept() { c.isRefused.Store(false) }
+
+// refuse resets all connections, and each that comes from now on.
 func (c *cable) refuse() {
-	c.mu.Lock()
-	listener := c.listener
-	c.listener = nil
-	c.mu.Unlock()
-	if listener != nil {
-		_ = listener.Close()
-	}
+	c.isRefused.Store(true)
 	c.reset()
 }
 
@@ -101,6 +85,10 @@ func (c *cable) drop(conn *net.TCPConn) {
 func (c *cable) carry(client *net.TCPConn) {
 	c.keep(client)
 	defer c.drop(client)
+	if c.isRefused.Load() {
+		_ = client.SetLinger(0)
+		return
+	}
 	dialed, err := net.Dial("tcp", c.server)
 	if err != nil {
 		return

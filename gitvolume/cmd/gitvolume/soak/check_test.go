@@ -32,6 +32,7 @@ func (r *torture) ofTheNode() leaks.Scope {
 // check looks at what is left when all pods are gone: nothing but the store.
 func (r *torture) check() {
 	r.next()
+	r.waits("the plugin to have no more than at its start")
 	leaks.Await(r.t, r.idle, r.ofThePlugin())
 	memory := leaks.Look(r.t, r.ofThePlugin()).Anonymous - r.idle.Anonymous
 	r.say("the plugin has %d KiB more than at its start", memory>>10)
@@ -46,7 +47,9 @@ func (r *torture) check() {
 	r.compareGoroutines(lived, fresh)
 	r.plugin.start(r.isDiskFull)
 	r.plugin.end(unix.SIGTERM)
+	r.waits("the node to have no more than without a plugin")
 	leaks.Await(r.t, r.none, r.ofTheNode())
+	r.say("look at what is left")
 	r.checkTargets()
 	r.checkFiles()
 	for _, repository := range r.repositories {

@@ -10,6 +10,8 @@ const mostFindings = 40
 
 // findings are what was found to be wrong, by whomever.
 type findings struct {
+	// tell is called with each as it is found.
+	tell  func(text string)
 	mu    sync.Mutex
 	texts []string
 	count int
@@ -18,8 +20,10 @@ type findings struct {
 func (f *findings) add(format string, arguments ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	text := fmt.Sprintf(format, arguments...)
+	f.tell(text)
 	if f.count++; f.count <= mostFindings {
-		f.texts = append(f.texts, fmt.Sprintf(format, arguments...))
+		f.texts = append(f.texts, text)
 	}
 }
 

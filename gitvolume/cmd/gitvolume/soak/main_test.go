@@ -48,6 +48,10 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		err = errors.Join(os.Chmod(place, 0o755), os.Setenv(placeVariable, place), build(filepath.Join(place, programName)))
 	}
+	if err == nil { // Of a run that is ended by force, all is below the place too.
+		temporary := filepath.Join(place, "t")
+		err = errors.Join(os.Mkdir(temporary, 0o755), os.Setenv("TMPDIR", temporary))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +30,7 @@ type plugin struct {
 	starts   int
 	// refused counts the starts that failed.
 	refused int
+	pid     atomic.Int64 // The process that was started last.
 
 	mu      sync.Mutex
 	kubelet *kubelet.Kubelet // nil: there is no plugin.
@@ -40,6 +42,7 @@ func (p *plugin) start(isExcused func() bool) {
 	for deadline := time.Now().Add(process.Patience); ; time.Sleep(time.Second) {
 		p.starts++
 		p.Plugin = process.Start(p.T, p.Command())
+		p.pid.Store(int64(p.Plugin.Pid()))
 		if p.offers() {
 			break
 		}
@@ -86,6 +89,7 @@ func (p *plugin) end(s unix.Signal) (said string) {
 	}
 	p.Plugin.Signal(s)
 	code := p.Plugin.Wait()
+	p.pid.Store(0)
 	if was != nil {
 		_ = was.Close()
 	}
@@ -97,6 +101,13 @@ func (p *plugin) end(s unix.Signal) (said string) {
 		p.findings.add("process %d of the plugin has a data race", p.starts)
 	}
 	return said
+}
+
+// kill ends it, for whoever is not the test's own goroutine and ends all of it.
+func (p *plugin) kill() {
+	if pid := int(p.pid.Load()); pid > 0 {
+		_ = unix.Kill(pid, unix.SIGKILL)
+	}
 }
 
 // keepLog moves what it wrote to a file.

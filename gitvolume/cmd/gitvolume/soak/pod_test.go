@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -15,9 +16,6 @@ import (
 	"liken.sh/csicommon/csitest/kubelet"
 )
 
-// stuck is how long the kubelet may try in vain, whatever there is of faults.
-const stuck = 8 * time.Minute
-
 // seat is a volume that one pod after another has.
 type seat struct {
 	volume     kubelet.Volume
@@ -27,6 +25,7 @@ type seat struct {
 	findings   *findings
 	random     *rand.Rand
 	pods       *atomic.Int64 // All that there ever were.
+	alive      context.Context
 
 	hadPod atomic.Bool // Ever.
 
@@ -50,11 +49,11 @@ func (s *seat) target() string {
 	return (&kubelet.Kubelet{Root: s.plugin.KubeletDir}).Target(s.pod.UID, s.volume.PV)
 }
 
-// insist repeats a call as the kubelet does, until it succeeds or there is no use.
+// insist repeats a call as the kubelet does, until it succeeds or the run is at its end.
 func (s *seat) insist(what string, do func(ctx context.Context, k *kubelet.Kubelet) error) bool {
-	for began := time.Now(); ; time.Sleep(500 * time.Millisecond) {
+	for began := time.Now(); ; {
 		s.calls.Add(1)
-		err := s.plugin.call(context.Background(), do)
+		err := s.plugin.call(s.alive, do)
 		if err == nil {
 			return true
 		}
@@ -62,11 +61,14 @@ func (s *seat) insist(what string, do func(ctx context.Context, k *kubelet.Kubel
 		switch status.Code(err) {
 		case codes.InvalidArgument, codes.AlreadyExists, codes.FailedPrecondition, codes.NotFound, codes.Unimplemented:
 			s.findings.add("the %s of %s is refused: %v", what, s.volume.Handle, err)
-			time.Sleep(5 * time.Second)
 		}
-		if time.Since(began) > stuck {
-			s.findings.add("the %s of %s failed for %s; the last error: %v", what, s.volume.Handle, stuck, err)
+		select {
+		case <-s.alive.Done():
+			if errors.Is(s.alive.Err(), context.DeadlineExceeded) {
+				s.findings.add("the %s of %s failed for %s; the last error: %v", what, s.volume.Handle, time.Since(began).Round(time.Second), err)
+			}
 			return false
+		case <-time.After(500 * time.Millisecond):
 		}
 	}
 }

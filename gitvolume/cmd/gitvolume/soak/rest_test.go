@@ -12,34 +12,18 @@ import (
 // comeToRest waits until the plugin has done all that there is to do, without another
 // fault, has the colleagues merge what is to be merged, and looks at all of it.
 func (r *torture) comeToRest() {
-	deadline := time.Now().Add(stuck)
-	r.settles("all pods to have their volumes", deadline, r.arePublished)
-	r.settles("all to arrive", deadline, r.areQuiet)
+	r.settles("all pods to have their volumes", r.arePublished)
+	r.settles("all to arrive", r.areQuiet)
 	r.say("all has arrived")
 	r.compareRemotes("with side branches")
-	r.settles("the side branches to heal", deadline, r.heal)
+	r.settles("the side branches to heal", r.heal)
 	r.say("all is healed")
-	r.settles("all to arrive", deadline, r.areQuiet)
+	r.settles("all to arrive", r.areQuiet)
 	r.compareRemotes("after the merges")
-	r.settles("the readers to follow", deadline, r.doReadersFollow)
-	r.settles("all volumes to be well", deadline, r.areWell)
+	r.settles("the readers to follow", r.doReadersFollow)
+	r.settles("all volumes to be well", r.areWell)
 	for _, w := range r.writers {
 		w.compare(w.target(), "at rest")
-	}
-}
-
-// settles waits for a condition, which says what is missing.
-func (r *torture) settles(what string, deadline time.Time, condition func() (missing string)) {
-	for {
-		missing := condition()
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.findings.add("waited in vain for %s: %s", what, missing)
-			return
-		}
-		time.Sleep(500 * time.Millisecond)
 	}
 }
 
@@ -142,7 +126,7 @@ func (r *torture) next() {
 		if !w.publish() {
 			continue
 		}
-		r.settles("a tree to follow its branch", time.Now().Add(stuck), func() string { return r.differs(w.seat, w.branch, 1) })
+		r.settles("a tree to follow its branch", func() string { return r.differs(w.seat, w.branch, 1) })
 		w.compare(w.target(), "as the last pod starts")
 		_ = w.unpublish() && w.unstage() // What fails is found.
 	}

@@ -43,14 +43,27 @@ type torture struct {
 	kills, pushesStopped int
 	commits              int // Of the plugin, on the remotes' branches.
 	isFull               bool
-	suffered             map[string]int
+
+	// end is when all of it has to be over, and alive a moment before that, for who waits.
+	end    time.Time
+	alive  context.Context
+	giveUp context.CancelFunc
+
+	mu       sync.Mutex
+	suffered map[string]int
+	awaits   string // What is waited for now.
 }
 
-// run tortures the plugin for so long, has it come to rest, and looks at what is left.
-// Operations and faults derive from the seed. When they meet, the machine decides.
-func run(t *testing.T, seed uint64, long time.Duration) {
+// mostSettling is how long it may take, beyond the time that is given, until all is at rest
+// and looked at.
+const mostSettling = 5 * time.Minute
+
+// run tortures the plugin for a part of the time, has it come to rest, and looks at what is
+// left. Operations and faults derive from the seed. When they meet, the machine decides.
+func run(t *testing.T, seed uint64, all time.Duration) {
 	mountns.Require(t)
 	r := &torture{t: t, seed: seed, place: os.Getenv(placeVariable), began: time.Now(), suffered: map[string]int{}}
+	r.findings.tell = func(text string) { r.say("FOUND %s", text) }
 	fmt.Printf("soak gitvolume: seed=%d\n", seed)
 	if lacks := os.Getenv(lackVariable); lacks != "" {
 		fmt.Printf("soak gitvolume: without %s\n", lacks)
@@ -61,13 +74,15 @@ func run(t *testing.T, seed uint64, long time.Duration) {
 	}
 	r.log = log
 	defer r.tell() // Also when something ends the test, and before that takes away what it made.
+	r.bound(all + mostSettling)
 	if r.link, err = netns.Fresh(); err != nil {
 		t.Fatalf("have a network: %v", err)
 	}
 	_, err = os.Stat(filepath.Join(r.place, diskName, "lost+found"))
 	r.hasDisk = err == nil
 	r.build()
-	r.torment(long)
+	// What follows the faults is to come to rest within the same time.
+	r.torment(max(15*time.Second, all-max(30*time.Second, min(all/4, 2*time.Minute))))
 	r.check()
 }
 
@@ -114,14 +129,18 @@ func (r *torture) torment(long time.Duration) {
 		colleagues.Go(func() { c.work(ctx) })
 	}
 	// The pods are gone when the test ends, however it does.
+	inOrder := false
 	defer func() {
+		if !inOrder {
+			r.giveUp()
+		}
 		over()
 		leave()
 		pods.Wait()
 		colleagues.Wait()
 	}()
 	kinds := slices.DeleteFunc(kinds(), func(k kind) bool { return k.lane == "disk" && !r.hasDisk })
-	r.settles("all volumes to have had a pod", time.Now().Add(stuck), r.haveBegun)
+	r.settles("all volumes to have had a pod", r.haveBegun)
 	r.began = time.Now()
 	r.suffer(schedule(of(r.seed, "faults"), kinds, long))
 	time.Sleep(time.Until(r.began.Add(long)))
@@ -129,13 +148,8 @@ func (r *torture) torment(long time.Duration) {
 	over()
 	colleagues.Wait()
 	r.comeToRest()
+	inOrder = true
 }
-
-// The verdicts.
-const (
-	passed = "passed"
-	failed = "FAILED"
-)
 
 // haveBegun wants every volume to have had a pod, whether that is gone again or not.
 func (r *torture) haveBegun() string {
@@ -158,74 +172,4 @@ func (r *torture) haveBegun() string {
 func (r *torture) warmUp() {
 	seat := r.writers[0].seat
 	_ = seat.publish() && seat.unpublish() && seat.unstage() // What fails is found.
-}
-
-// tell writes the verdict.
-func (r *torture) tell() {
-	if r.figure(func(w *writer) int { return w.application.journal.count() }) == 0 {
-		r.findings.add("nobody wrote anything")
-	}
-	texts, count := r.findings.all()
-	for _, text := range texts {
-		r.t.Error(text)
-	}
-	if count > len(texts) {
-		r.t.Errorf("and %d more", count-len(texts))
-	}
-	verdict := passed
-	if r.t.Failed() {
-		verdict = failed
-		r.keep()
-	}
-	text := fmt.Sprintf("soak gitvolume: %s seed=%d time=%s %s\n", verdict, r.seed, time.Since(r.began).Round(time.Second), r.figures())
-	if err := os.WriteFile(filepath.Join(r.place, verdictName), []byte(text), 0o600); err != nil {
-		r.t.Error(err)
-	}
-}
-
-// figure is the sum of what the writers have.
-func (r *torture) figure(of func(w *writer) int) (sum int) {
-	for _, w := range r.writers {
-		sum += of(w)
-	}
-	return sum
-}
-
-// figures are what happened.
-func (r *torture) figures() string {
-	operations := r.figure(func(w *writer) int { return w.application.journal.count() })
-	overtaken := r.figure(func(w *writer) int { return w.application.journal.overtaken })
-	looks := r.figure(func(w *writer) int { return w.looks })
-	reads, pushes, merges := 0, 0, 0
-	var calls, failures int64
-	for _, w := range r.writers {
-		calls, failures = calls+w.calls.Load(), failures+w.failures.Load()
-	}
-	for _, reader := range r.readers {
-		reads += reader.reads
-		calls, failures = calls+reader.calls.Load(), failures+reader.failures.Load()
-	}
-	for _, c := range r.colleagues {
-		pushes, merges = pushes+c.pushes, merges+c.merges
-	}
-	var faults []string
-	for name, count := range r.suffered {
-		faults = append(faults, fmt.Sprintf("%s:%d", name, count))
-	}
-	slices.Sort(faults)
-	starts, refused := 0, 0
-	if r.plugin != nil {
-		starts, refused = r.plugin.starts, r.plugin.refused
-	}
-	return fmt.Sprintf("operations=%d kills=%d faults=%s pods=%d calls=%d (%d tried again) reads=%d looks=%d commits=%d upstream=%d merges=%d stopped-in-push=%d overtaken=%d starts=%d (%d refused)",
-		operations, r.kills, strings.Join(faults, ","), r.pods.Load(), calls, failures, reads, looks, r.commits, pushes, merges, r.pushesStopped, overtaken, starts, refused)
-}
-
-// keep copies what would go with the test. The store is in the place already.
-func (r *torture) keep() {
-	for _, repository := range r.repositories {
-		if err := os.CopyFS(filepath.Join(r.place, "remote-"+repository.name), os.DirFS(filepath.Dir(repository.bare.Dir))); err != nil {
-			r.t.Log(err)
-		}
-	}
 }

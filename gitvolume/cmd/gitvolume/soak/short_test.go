@@ -6,4 +6,4 @@ import (
 )
 
 // A torture that is as short as can be, for every run of the tests.
-func TestShort(t *testing.T) { run(t, 1, 15*time.Second) }
+func TestShort(t *testing.T) { run(t, 1, 45*time.Second) }

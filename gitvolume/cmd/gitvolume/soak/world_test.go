@@ -98,7 +98,7 @@ func (r *torture) seat(name string, repository *repository, branch string, mode 
 	}
 	return &seat{
 		volume: volume, repository: repository, branch: branch, plugin: r.plugin, findings: &r.findings,
-		random: of(r.seed, "pods of "+name), pods: &r.pods,
+		random: of(r.seed, "pods of "+name), pods: &r.pods, alive: r.alive,
 	}
 }
 
