@@ -73,7 +73,7 @@ bin/cluster:
 test: setup format alone tidy vet lint unit ## What CI runs first: format, modules, vet, lint, tests, most of the drivers' with -race.
 
 # The packages whose tests start most programs.
-many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$|/soak$$
+many_helpers := internal/(nodevolume|published|remote)$$|/nodetest$$
 
 # What the drivers are made of, for the cache of tests that compile them as they run.
 sources = $(shell find csicommon pernode gitvolume -type f \( -name '*.go' -o -name 'go.*' \) -not -name '*_test.go' -print0 | sort -z | xargs -0 sha256sum | sha256sum)
