@@ -35,7 +35,8 @@ func TestServerEndsWithTests(t *testing.T) {
 	if err := tests.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for lines := bufio.NewScanner(stdout); lines.Scan() && lines.Text() != "started"; {
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); line != "started\n" {
+		t.Errorf("the tests say %q, %v", line, err)
 	}
 	children := childrenOf(tests.Process.Pid)
 	if err := tests.Process.Kill(); err != nil {
