@@ -97,14 +97,15 @@ func observedOfGit() observed {
 			"controller": "../../gitvolume/cmd/gitvolume/nodetest/testdata/controller.prom",
 		},
 		firing: map[string][]string{
-			"healthy": nil,
+			"healthy": {"GitVolumeControllerAbsent component=controller"},
 			"faulty healthy": {
+				"GitVolumeControllerAbsent component=controller",
 				"GitVolumeAbnormal claim=gone", "GitVolumeDiverged claim=diverged", "GitVolumeEventsDropped node=faulty",
 				"GitVolumeFilesSkipped claim=skipped",
 				"GitVolumeMountFailing grpc_status_code=InvalidArgument", "GitVolumeNotArmed claim=pending",
 				"GitVolumePushFailing claim=failing", "GitVolumeWatchDegraded claim=degraded",
 			},
-			"volatile":           {"GitVolumeStoreRefusesWriteable node=volatile"},
+			"volatile":           {"GitVolumeControllerAbsent component=controller", "GitVolumeStoreRefusesWriteable node=volatile"},
 			"healthy controller": {"GitVolumeWebhookFailing"},
 		},
 		// A remote that is gone is found out before anything is fetched of it.
@@ -165,7 +166,7 @@ func scenariosOfGit() []scenario {
 		return `git_csi_fetch_failures_total{job="gitvolume/gitvolume-node",instance="` + node + `",node="` + node + `",repo="h/r"} ` + values + "\n"
 	}
 	return []scenario{
-		{"no plugin", "", []string{"GitVolumeAbsent", "GitVolumeControllerAbsent component=controller", "GitVolumeControllerAbsent component=webhook"}},
+		{"no plugin", "", []string{"GitVolumeAbsent component=node", "GitVolumeControllerAbsent component=controller"}},
 		{"a plugin that is gone", "up" + plugin + " 1x30 0x10", []string{"GitVolumePluginDown node=a"}},
 		{"a controller that is gone", "up" + controller + " 1x30 0x10", []string{"GitVolumeControllerDown"}},
 		{"plugin and controller that are updated", "up" + controller + " 1x30 0x5\nup" + plugin + " 1x30 0x5", nil},

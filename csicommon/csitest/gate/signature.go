@@ -39,9 +39,9 @@ type argument struct{ dir, name int }
 func at(dir int) []argument  { return []argument{{dir, dir + 1}} }
 func fd(at int) []argument   { return []argument{{at, -1}} }
 func path(at int) []argument { return []argument{{-1, at}} }
-func both(first, second int) []argument {
-	return []argument{{first, first + 1}, {second, second + 1}}
-}
+
+// both are those of a call that takes two names, each below a directory.
+func both() []argument { return []argument{{0, 1}, {2, 3}} }
 
 // Calls are those of the kinds.
 func Calls(kinds ...Kind) (numbers []uint32) {
@@ -61,12 +61,12 @@ func signatures() map[uint32]signature {
 	all := map[uint32]signature{
 		unix.SYS_OPENAT:    {"openat", Opens, at(0)},
 		unix.SYS_OPENAT2:   {"openat2", Opens, at(0)},
-		unix.SYS_RENAMEAT:  {"renameat", Makes, both(0, 2)},
-		unix.SYS_RENAMEAT2: {"renameat2", Makes, both(0, 2)},
+		unix.SYS_RENAMEAT:  {"renameat", Makes, both()},
+		unix.SYS_RENAMEAT2: {"renameat2", Makes, both()},
 		unix.SYS_MKDIRAT:   {"mkdirat", Makes, at(0)},
 		unix.SYS_MKNODAT:   {"mknodat", Makes, at(0)},
 		unix.SYS_SYMLINKAT: {"symlinkat", Makes, at(1)},
-		unix.SYS_LINKAT:    {"linkat", Makes, both(0, 2)},
+		unix.SYS_LINKAT:    {"linkat", Makes, both()},
 		unix.SYS_UNLINKAT:  {"unlinkat", Removes, at(0)},
 
 		unix.SYS_READ:       {"read", Reads, fd(0)},
@@ -98,7 +98,7 @@ func signatures() map[uint32]signature {
 
 		unix.SYS_OPEN_TREE:     {"open_tree", Mounts, at(0)},
 		unix.SYS_MOUNT_SETATTR: {"mount_setattr", Mounts, at(0)},
-		unix.SYS_MOVE_MOUNT:    {"move_mount", Mounts, both(0, 2)},
+		unix.SYS_MOVE_MOUNT:    {"move_mount", Mounts, both()},
 		unix.SYS_MOUNT:         {"mount", Mounts, path(1)},
 		unix.SYS_UMOUNT2:       {"umount2", Mounts, path(0)},
 

@@ -20,7 +20,8 @@ import (
 func TestRecordingOfTheController(t *testing.T) {
 	t.Parallel()
 	server := demanding()
-	c := newHome(t).startsWebhook(server)
+	h := newHome(t)
+	c := h.startsWebhook(server, "--endpoint", "unix://"+h.runtime+"/csi.sock")
 	heal := server.Inject(apiserver.Fault{Do: apiserver.Refuse(503)})
 	server.DropWatches()
 	for _, want := range []int{http.StatusInternalServerError, http.StatusAccepted} {

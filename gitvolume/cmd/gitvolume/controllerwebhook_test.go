@@ -54,10 +54,10 @@ func (c *controllerProcess) pushes(secret string) int {
 
 // startsWebhook starts a controller that serves forges alone, and waits until it has made up for
 // the time before.
-func (h *home) startsWebhook(server *apiserver.Server) *controllerProcess {
+func (h *home) startsWebhook(server *apiserver.Server, more ...string) *controllerProcess {
 	h.t.Helper()
 	before := server.Annotations("shop-config")[published.DemandAnnotation]
-	c := h.startsController("--endpoint", "", "--webhook", "127.0.0.1:0", "--kubeconfig", server.Kubeconfig(h.t))
+	c := h.startsController(append([]string{"--endpoint", "", "--webhook", "127.0.0.1:0", "--kubeconfig", server.Kubeconfig(h.t)}, more...)...)
 	process.Await(h.t, "it is ready and has marked the volume", func() bool {
 		code, _ := c.get("/readyz")
 		return code == http.StatusOK && server.Annotations("shop-config")[published.DemandAnnotation] != before

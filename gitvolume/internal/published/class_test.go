@@ -10,6 +10,7 @@ import (
 	"liken.sh/csicommon/persistentvolume"
 	"liken.sh/gitvolume/internal/attributesclass"
 	"liken.sh/gitvolume/internal/policy"
+	"liken.sh/gitvolume/internal/remote"
 )
 
 // classes are the VolumeAttributesClasses of a cluster.
@@ -128,4 +129,32 @@ func TestClass(t *testing.T) {
 	n.names("pv", "")
 	p.inForce("")
 	p.unpublish()
+}
+
+// A claim whose ref was wrong is made anew with a right one. The pods that waited for the
+// first are remembered, so that the volume is; its class counts for the second all the same.
+func TestClassOfAVolumeThatIsMadeAnew(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	n.classes = &classes{known: map[string]policy.Class{}}
+	n.restart()
+	n.classes.has("soon", driverName, "push.quiesce", "5s")
+	named := func(v *persistentvolume.Volume) { v.AttributesClass, v.ReclaimPolicy = "soon", "Delete" }
+
+	wrong := n.writer("pv", "a", urlOf(b), "ref", "mian").staged(nil)
+	n.cluster.tells("pv", named)
+	wrong.refused(remote.ErrNoRef, "mian")
+	wrong.unstage()
+	n.must(n.volumes.Reclaim(t.Context()))
+	n.cluster.deletes("pv")
+	n.must(n.volumes.Reclaim(t.Context()))
+	if wrong.isKept() {
+		t.Error("the record of the first is kept")
+	}
+	if !n.volumes.Holds("pv") {
+		t.Error("the volume is forgotten, and this test tests nothing")
+	}
+
+	n.cluster.tells("pv", named)
+	n.writer("pv", "b", urlOf(b)).staged(nil).published().inForce("soon")
 }

@@ -431,6 +431,7 @@ func (c *cluster) tells(pv string, change func(*persistentvolume.Volume)) {
 		change(&known)
 	}
 	c.known[pv] = known
+	delete(c.gone, pv)
 	c.mu.Unlock()
 	c.changed(pv)
 }

@@ -155,6 +155,7 @@ func (v *Volumes) writerOf(ctx context.Context, vol *volume, read attributes.Vol
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	vol.writer = w
+	vol.classIsDone = false // It counted for another one: this one has what its record says.
 	return w, nil
 }
 

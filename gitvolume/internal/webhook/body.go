@@ -11,7 +11,9 @@ import (
 // of a longer one is summed up and looked through as it comes.
 const startLimit = 64 << 10
 
-var tooLargeAnswer = answer{tooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", bodyLimit)}
+func tooLargeAnswer() answer {
+	return answer{tooLarge, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", bodyLimit)}
+}
 
 // body is that of a request. Read reads all of it, once.
 type body struct {
@@ -62,7 +64,7 @@ func (b *body) Read(p []byte) (int, error) {
 // problem is the answer to one that cannot be read, the same for all paths.
 func (b *body) problem(to http.ResponseWriter) answer {
 	if errors.As(b.err, new(*http.MaxBytesError)) {
-		return tooLargeAnswer
+		return tooLargeAnswer()
 	}
 	to.Header().Set("Connection", "close")
 	return answer{tooSlow, http.StatusRequestTimeout, "the body did not arrive"}

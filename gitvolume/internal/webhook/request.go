@@ -62,7 +62,7 @@ func (w *Webhook) answer(to http.ResponseWriter, r *http.Request) answer {
 	}
 	if r.ContentLength > bodyLimit {
 		to.Header().Set("Connection", "close")
-		return tooLargeAnswer
+		return tooLargeAnswer()
 	}
 	// The Secret is read meanwhile, so that nobody can tell by the pace of the body that it is.
 	began, found := time.Now(), w.resolve(r)

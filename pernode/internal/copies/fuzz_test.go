@@ -1,7 +1,6 @@
 package copies
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,7 +21,7 @@ func FuzzHold(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = dir.Close() })
-	s := &Store{holds: dir, stamps: map[string]stamp{}, config: Config{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}}
+	s := &Store{holds: dir, stamps: map[string]stamp{}, config: Config{Log: slog.New(slog.DiscardHandler)}}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		if err := os.WriteFile(filepath.Join(dir.Name(), "v"), content, 0o600); err != nil {
 			t.Fatal(err)

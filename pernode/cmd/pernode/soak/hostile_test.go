@@ -168,10 +168,10 @@ func (c canary) look() string {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(digest, path, info.Mode(), info.ModTime().UnixNano(), info.Size())
+		_, _ = fmt.Fprintln(digest, path, info.Mode(), info.ModTime().UnixNano(), info.Size())
 		if !entry.IsDir() {
 			content, err := os.ReadFile(path)
-			fmt.Fprintln(digest, content, err)
+			_, _ = fmt.Fprintln(digest, string(content), err)
 		}
 		return nil
 	})

@@ -195,7 +195,7 @@ func (s *soak) read(signal syscall.Signal) {
 func (s *soak) note(format string, arguments ...any) {
 	s.logMu.Lock()
 	defer s.logMu.Unlock()
-	fmt.Fprintf(s.log, "%s "+format+"\n", append([]any{time.Now().Format("15:04:05.000000")}, arguments...)...)
+	_, _ = fmt.Fprintf(s.log, "%s "+format+"\n", append([]any{time.Now().Format("15:04:05.000000")}, arguments...)...)
 }
 
 func (s *soak) say(format string, arguments ...any) {
