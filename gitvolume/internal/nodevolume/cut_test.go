@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -134,14 +135,17 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	} else {
 		c.restsOnce(1<<20, pull)
 	}
+	large := t.TempDir()
 	for i := range 20 { // More than what the kernel has room for.
 		content := make([]byte, 900<<10)
 		_, _ = rand.Read(content)
 		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
-		path := fmt.Sprintf("large/%d", i)
-		want[path] = string(content)
-		v.write(path, want[path])
+		want[fmt.Sprintf("large/%d", i)] = string(content)
+		check(t, os.WriteFile(filepath.Join(large, strconv.Itoa(i)), content, 0o644))
 	}
+	// They come at once: of what comes after the first of them was committed, the cut push
+	// would have nothing.
+	check(t, os.Rename(large, filepath.Join(v.tree(), "large")))
 	select {
 	case <-cut:
 	case <-time.After(2 * time.Minute):
