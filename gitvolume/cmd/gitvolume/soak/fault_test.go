@@ -33,7 +33,8 @@ type fault struct {
 	kind
 	at, lasts time.Duration
 	random    *rand.Rand
-	lift      func() // Of faults that know only then how.
+	lift      func()    // Of faults that know only then how.
+	begun     time.Time // Of faults that wait for something first.
 }
 
 func kinds() []kind {
@@ -188,9 +189,12 @@ func (r *torture) servers() (all []int, takesPush bool) {
 	return all, takesPush
 }
 
-// stopServers ends the git servers, in the middle of a push if there is one within a moment.
+// longestQuiet is about how long it takes to the next push, when trees have to be quiet for 5 s.
+const longestQuiet = 12 * time.Second
+
+// stopServers ends the git servers, in the middle of a push if one comes.
 func (r *torture) stopServers(f *fault) {
-	for deadline := time.Now().Add(4 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(longestQuiet); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, takesPush := r.servers(); takesPush {
 			time.Sleep(time.Duration(f.random.IntN(60)) * time.Millisecond)
 			break
@@ -208,10 +212,12 @@ func (r *torture) stopServers(f *fault) {
 		_ = unix.Kill(pid, signal)
 	}
 	r.refuse()
+	f.begun = time.Now()
 }
 
 // startServers starts them again. Who runs a server removes the locks of dead processes.
-func (r *torture) startServers(*fault) {
+func (r *torture) startServers(f *fault) {
+	time.Sleep(time.Until(f.begun.Add(f.lasts)))
 	for _, repository := range r.repositories {
 		_ = filepath.WalkDir(repository.bare.Dir, func(path string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".lock") {

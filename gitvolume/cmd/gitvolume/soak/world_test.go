@@ -32,7 +32,8 @@ type repository struct {
 func (r *torture) newRepository(name string) *repository {
 	bare := gittest.NewBare(r.t)
 	updates := filepath.Join(filepath.Dir(bare.Dir), "updates")
-	bare.Hook("update", fmt.Sprintf(`echo "$1 $2 $3" >>%s`, updates))
+	// A push takes a moment, in which a server can be stopped.
+	bare.Hook("update", fmt.Sprintf(`echo "$1 $2 $3" >>%s; sleep 0.2`, updates))
 	bare.Git("config", "core.logAllRefUpdates", "always")
 	bare.Git("config", "gc.auto", "0")
 	repository := &repository{name: name, bare: bare, updates: updates}
