@@ -135,17 +135,7 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	} else {
 		c.restsOnce(1<<20, pull)
 	}
-	large := t.TempDir()
-	for i := range 20 { // More than what the kernel has room for.
-		content := make([]byte, 900<<10)
-		_, _ = rand.Read(content)
-		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
-		want[fmt.Sprintf("large/%d", i)] = string(content)
-		check(t, os.WriteFile(filepath.Join(large, strconv.Itoa(i)), content, 0o644))
-	}
-	// They come at once: of what comes after the first of them was committed, the cut push
-	// would have nothing.
-	check(t, os.Rename(large, filepath.Join(v.tree(), "large")))
+	v.writeLarge(want)
 	select {
 	case <-cut:
 	case <-time.After(2 * time.Minute):
@@ -174,6 +164,22 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	}
 	upstream.Git("fsck", "--strict")
 	p.end()
+}
+
+// writeLarge writes more than what the kernel has room for, and adds it to the files wanted.
+// All comes at once: what came after a part was committed would not be in the push.
+func (v *volume) writeLarge(want files) {
+	t := v.p.t
+	t.Helper()
+	large := t.TempDir()
+	for i := range 20 {
+		content := make([]byte, 900<<10)
+		_, _ = rand.Read(content)
+		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
+		want[fmt.Sprintf("large/%d", i)] = string(content)
+		check(t, os.WriteFile(filepath.Join(large, strconv.Itoa(i)), content, 0o644))
+	}
+	check(t, os.Rename(large, filepath.Join(v.tree(), "large")))
 }
 
 // arrivesLarge is arrives for what nobody can read.
