@@ -9,6 +9,7 @@ package netns
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -102,6 +103,20 @@ func (l *Link) Mend(t testing.TB) {
 	if err := l.address(); err != nil {
 		t.Fatalf("mend the link: %v", err)
 	}
+}
+
+// Fresh brings up the network of a process that was started in a network namespace of its
+// own, for tests that are more than one function. It refuses a network that is in use, as
+// the machine's is.
+func Fresh() (*Link, error) {
+	found, err := net.InterfaceByName(loopback)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", loopback, err)
+	}
+	if found.Flags&net.FlagUp != 0 {
+		return nil, fmt.Errorf("%s is up: this network is not a new one", loopback)
+	}
+	return up()
 }
 
 // up brings up what a new namespace has, and the link.

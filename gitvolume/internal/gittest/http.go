@@ -1,6 +1,7 @@
 package gittest
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -114,6 +115,19 @@ func (h *HTTP) Requests() []*http.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append([]*http.Request(nil), h.requests...)
+}
+
+// Whole is an Around that has CGI be given a request whose length is known, as it takes no
+// other: git sends a large push in pieces.
+func Whole(git http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+		git.ServeHTTP(w, r)
+	})
 }
 
 // CA is a certificate authority that no machine trusts.

@@ -3,6 +3,8 @@ package gittest
 import (
 	"errors"
 	"os/exec"
+	"runtime"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +18,23 @@ type server struct {
 	ended chan struct{} // Closed when it has ended.
 }
 
+// startServer starts a program that ends with the tests at the latest, also if they are
+// ended by force.
 func startServer(t testing.TB, cmd *exec.Cmd) *server {
 	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	s := &server{cmd, make(chan struct{})}
+	started := make(chan error)
 	go func() {
 		defer close(s.ended)
+		// Pdeathsig follows the thread that started the child, not the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
 		for {
 			err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
 			if !errors.Is(err, unix.EINTR) {
@@ -31,6 +42,9 @@ func startServer(t testing.TB, cmd *exec.Cmd) *server {
 			}
 		}
 	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

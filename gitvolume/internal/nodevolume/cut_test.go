@@ -1,16 +1,15 @@
 package nodevolume_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -106,7 +105,7 @@ func TestNetworkCut(t *testing.T) {
 func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	upstream := gittest.NewBare(t)
 	put(t, upstream, "main", files{"a": "1"})
-	server := gittest.StartHTTP(t, filepath.Dir(upstream.Dir), gittest.HTTPOptions{User: "git", Around: whole})
+	server := gittest.StartHTTP(t, filepath.Dir(upstream.Dir), gittest.HTTPOptions{User: "git", Around: gittest.Whole})
 	behind := strings.TrimPrefix(server.URL(""), "http://")
 	c, address := lay(t, link, strings.TrimSuffix(behind, "/"))
 	p := newProcess(t, newDir(t), func(s *remote.Settings) { s.Stall = stall })
@@ -136,14 +135,7 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	} else {
 		c.restsOnce(1<<20, pull)
 	}
-	for i := range 20 { // More than what the kernel has room for.
-		content := make([]byte, 900<<10)
-		_, _ = rand.Read(content)
-		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
-		path := fmt.Sprintf("large/%d", i)
-		want[path] = string(content)
-		v.write(path, want[path])
-	}
+	v.writeLarge(want)
 	select {
 	case <-cut:
 	case <-time.After(2 * time.Minute):
@@ -174,16 +166,20 @@ func cutDuringPush(t *testing.T, link *netns.Link, inHook bool) {
 	p.end()
 }
 
-// whole has CGI be given a request whose length is known, as it takes no other.
-func whole(git http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
-		git.ServeHTTP(w, r)
-	})
+// writeLarge writes more than what the kernel has room for, and adds it to the files wanted.
+// All comes at once: what came after a part was committed would not be in the push.
+func (v *volume) writeLarge(want files) {
+	t := v.p.t
+	t.Helper()
+	large := t.TempDir()
+	for i := range 20 {
+		content := make([]byte, 900<<10)
+		_, _ = rand.Read(content)
+		content[len(content)-1] = '.' // What reads it back takes off the end of a line.
+		want[fmt.Sprintf("large/%d", i)] = string(content)
+		check(t, os.WriteFile(filepath.Join(large, strconv.Itoa(i)), content, 0o644))
+	}
+	check(t, os.Rename(large, filepath.Join(v.tree(), "large")))
 }
 
 // arrivesLarge is arrives for what nobody can read.
