@@ -9,6 +9,7 @@ require (
 	github.com/libgit2/git2go/v34 v34.0.0
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/pjbgf/sha1cd v0.7.0
+	github.com/prometheus/client_model v0.6.3
 	github.com/rjeczalik/notify v0.9.3
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
@@ -46,7 +47,6 @@ require (
 	github.com/onsi/ginkgo/v2 v2.32.1 // indirect
 	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/prometheus/client_golang v1.25.0 // indirect
-	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/prometheus/otlptranslator v1.0.0 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
