@@ -13,6 +13,7 @@ import (
 	"liken.sh/csicommon/csitest/kubelet"
 	"liken.sh/csicommon/csitest/leaks"
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 	"liken.sh/csicommon/csitest/rig"
 )
 
@@ -128,7 +129,7 @@ func TestKilledWithManyVolumes(t *testing.T) {
 	n.Start()
 	used := n.Plugin.ProcessorTime()
 	t.Logf("the kubelet has it again after %s, of which it worked for %s", time.Since(began), used)
-	if used > restartBound && !raced {
+	if used > restartBound && !process.Raced {
 		t.Errorf("it worked for %s, want at most %s", used, restartBound)
 	}
 	if after := mounts(t, n.KubeletDir); !maps.Equal(after, before) {
@@ -140,7 +141,7 @@ func TestKilledWithManyVolumes(t *testing.T) {
 			shows(t, n.Target(v.PV, i), "a", "2")
 		}
 	}
-	if used := n.Plugin.ProcessorTime(); used > restartBound && !raced {
+	if used := n.Plugin.ProcessorTime(); used > restartBound && !process.Raced {
 		t.Errorf("until all volumes were followed it worked for %s, want at most %s", used, restartBound)
 	}
 	for i, v := range volumes {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/leaks"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // mostMemory is how much more memory, in bytes, a plugin may have that went through
@@ -38,7 +39,7 @@ func (r *torture) check() {
 	leaks.Await(r.t, r.idle, r.ofThePlugin())
 	memory := leaks.Look(r.t, r.ofThePlugin()).Anonymous - r.idle.Anonymous
 	r.say("the plugin has %d KiB more than at its start", memory>>10)
-	if memory > mostMemory && !raced {
+	if memory > mostMemory && !process.Raced {
 		r.findings.add("the plugin has %d MiB more than at its start", memory>>20)
 	}
 	lived := r.goroutines()

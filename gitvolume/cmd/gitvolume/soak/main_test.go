@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // The torture runs in a namespace of users, mounts and networks, which the process outside
@@ -48,7 +49,8 @@ func TestMain(m *testing.M) {
 	// The name is short, as those of sockets have to be.
 	place, err := os.MkdirTemp("", "soakg-")
 	if err == nil {
-		err = errors.Join(os.Chmod(place, 0o755), os.Setenv(placeVariable, place), build(filepath.Join(place, programName)))
+		err = errors.Join(os.Chmod(place, 0o755), os.Setenv(placeVariable, place),
+			process.Build(filepath.Join(place, programName), "liken.sh/gitvolume/cmd/gitvolume"))
 	}
 	if err == nil { // Of a run that is ended by force, all is below the place too.
 		temporary := filepath.Join(place, "t")
@@ -70,18 +72,6 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Print(verdict)
 	os.Exit(code)
-}
-
-func build(program string) error {
-	arguments := []string{"build", "-o", program}
-	if raced {
-		arguments = append(arguments, "-race")
-	}
-	said, err := exec.Command("go", append(arguments, "liken.sh/gitvolume/cmd/gitvolume")...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, said)
-	}
-	return nil
 }
 
 // enter mounts the disk, which only the machine's root may, and runs the tests in a

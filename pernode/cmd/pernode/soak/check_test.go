@@ -201,7 +201,7 @@ func (s *soak) wantNoMore(before leaks.Snapshot) {
 	leaks.Await(s.T, before, s.scope())
 	after := leaks.Look(s.T, s.scope())
 	s.grown = max(s.grown, after.Anonymous-before.Anonymous)
-	if after.Anonymous > before.Anonymous+mostGrown && !raced {
+	if after.Anonymous > before.Anonymous+mostGrown && !process.Raced {
 		s.T.Errorf("the plugin has %d bytes of memory, and had %d", after.Anonymous, before.Anonymous)
 	}
 }

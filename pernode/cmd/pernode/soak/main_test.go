@@ -5,11 +5,11 @@ package soak
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"liken.sh/csicommon/csitest/mountns"
+	"liken.sh/csicommon/csitest/process"
 )
 
 // programVariable has the path of the program that is tortured.
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program := filepath.Join(dir, "pernode")
-	if err := build(program); err != nil {
+	if err := process.Build(program, "liken.sh/pernode/cmd/pernode", "-tags", "grpcnotrace"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -35,16 +35,4 @@ func TestMain(m *testing.M) {
 	code := mountns.Run(m)
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
-}
-
-func build(program string) error {
-	arguments := []string{"build", "-tags", "grpcnotrace", "-o", program}
-	if raced {
-		arguments = append(arguments, "-race")
-	}
-	said, err := exec.Command("go", append(arguments, "liken.sh/pernode/cmd/pernode")...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, said)
-	}
-	return nil
 }

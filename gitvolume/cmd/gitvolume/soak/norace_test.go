@@ -1,5 +1,0 @@
-//go:build soak && !race
-
-package soak
-
-const raced = false
