@@ -79,7 +79,7 @@ func TestFound(t *testing.T) {
 	}
 
 	t.Run("its event comes", func(t *testing.T) {
-		w := &Watch{root: "/r", unannounced: map[string]time.Time{}}
+		w := &Watch{root: "/r", path: "/r", unannounced: map[string]time.Time{}}
 		w.Found(Hint{}, "d/f")
 		w.Found(Hint{}, "d/g")
 		age(w)
