@@ -125,6 +125,15 @@ func (vol *volume) told() known {
 	return known{pv: vol.subject.Volume, claim: vol.claim(), reclaim: vol.cluster.reclaim}
 }
 
+// isGone tells whether the cluster is known to have no such PersistentVolume.
+func (v *Volumes) isGone(pv string) bool {
+	if !v.hasCluster() {
+		return false
+	}
+	_, state := v.settings.Cluster.Get(pv)
+	return state == persistentvolume.Absent
+}
+
 // gone forgets the credentials of volumes that nobody has and whose PersistentVolume is no
 // more.
 func (v *Volumes) gone(pv string) {

@@ -187,15 +187,20 @@ func (vol *volume) isAwaited() bool {
 	return len(vol.waiting) > 0
 }
 
-// discard forgets a volume. The caller holds mu.
+// discard forgets a volume. The caller holds mu. The tree of one that was written is looked
+// after without a gap: nothing that happens to its PersistentVolume now may be missed.
 func (v *Volumes) discard(vol *volume) {
 	delete(v.volumes, vol.handle)
 	vol.mu.Lock()
 	defer vol.mu.Unlock()
 	for pv := range vol.followed {
+		if vol.kind == attributes.KindWriteable {
+			v.follows.add(pv, followedByReclaim)
+		}
 		v.follows.drop(pv, vol.handle)
 	}
 	vol.report.Close()
+	v.pokeReclaim()
 }
 
 // record is what is kept of the volume before it shows anything.

@@ -144,9 +144,14 @@ func (v *Volumes) unstageWritten(ctx context.Context, volume string) error {
 func (v *Volumes) letGo(ctx context.Context, vol *volume, w *written.Volume) error {
 	if w.Lingers() {
 		vol.mu.Lock()
-		defer vol.mu.Unlock()
 		vol.lingersUntil = time.Now().Add(lingeringCredential)
-		return nil
+		pv := vol.subject.Volume
+		vol.mu.Unlock()
+		// Who is told of its end from now on drops the credential; nobody did before.
+		if !v.isGone(pv) {
+			return nil
+		}
+		w.DropCredential()
 	}
 	return v.close(ctx, vol, w)
 }

@@ -135,6 +135,22 @@ func TestLingeringEndsWithThePersistentVolume(t *testing.T) {
 	}
 }
 
+// Nor for one whose PersistentVolume went before the volume lingered, while it was unstaged.
+func TestNothingLingersWithoutAPersistentVolume(t *testing.T) {
+	b := remoteWith(t, "1")
+	n := newNode(t)
+	n.stopPush = 100 * time.Millisecond
+	n.restart()
+	p := n.writer("pv", "a", urlOf(b)).armed().staged(nil).published().write("g", "1")
+	_ = away(t, b)
+	p.unpublish()
+	n.cluster.deletes("pv")
+	p.unstage()
+	if n.volumes.Holds("pv") {
+		t.Error("it lingers without a PersistentVolume")
+	}
+}
+
 // Without a credential a stop commits, says that nothing was pushed, and succeeds at once.
 func TestNoCredentialAtTheStop(t *testing.T) {
 	f := newForge(t)

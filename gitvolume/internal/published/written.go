@@ -177,7 +177,6 @@ func (v *Volumes) close(ctx context.Context, vol *volume, w *written.Volume) err
 	defer vol.mu.Unlock()
 	vol.writer, vol.attachment = nil, nil
 	vol.unbring()
-	v.pokeReclaim()
 	return nil
 }
 

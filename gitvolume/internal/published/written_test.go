@@ -128,8 +128,9 @@ func TestWrite(t *testing.T) {
 	next.shows("f", "4")
 	next.unpublish()
 	next.unstage()
-	if len(n.cluster.followed) > 0 {
-		t.Errorf("still followed: %v", n.cluster.followed)
+	// The tree stays, and is to go with its PersistentVolume.
+	if len(n.cluster.followed) != 1 || n.cluster.followed["pv"] != 1 {
+		t.Errorf("followed are %v, want the tree's alone", n.cluster.followed)
 	}
 }
 
