@@ -21,7 +21,7 @@ func database(t *testing.T, modified time.Time) string {
 		"index/modules.json": fmt.Sprintf(`[{"path": "stdlib", "vulns": [{"id": "GO-2026-9999", "modified": %q}]}]`, at),
 		"index/vulns.json":   fmt.Sprintf(`[{"id": "GO-2026-9999", "modified": %q}]`, at),
 		"ID/GO-2026-9999.json": fmt.Sprintf(`{"schema_version": "1.3.1", "id": "GO-2026-9999", "modified": %q, "published": %q,
-			"summary": "Titles", "details": "Titles are dangerous.",
+			"summary": "Titles", "details": "Titles are dangerous.", "database_specific": {"url": "https://pkg.go.dev/vuln/GO-2026-9999"},
 			"affected": [{"package": {"name": "stdlib", "ecosystem": "Go"},
 				"ranges": [{"type": "SEMVER", "events": [{"introduced": "0"}]}],
 				"ecosystem_specific": {"imports": [{"path": "strings", "symbols": ["Title"]}]}}]}`, at, at),
