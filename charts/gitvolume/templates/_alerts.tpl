@@ -174,7 +174,7 @@ is no fault. */}}
     summary: A forge's request could not be served.
     description: >-
       {{ "{{ $value | humanize }}" }} requests in the last hour were answered that the cluster cannot be
-      read. Volumes pull when it can. The controller's log says more.
+      read. Volumes pull when it can. The webhook's log says more.
 - alert: GitVolumeEventsDropped
   {{- /* The metric is common to several drivers: only that of plugins that are this one. */}}
   expr: increase(csi_events_dropped_total[1h]) > 0 and on (job, instance) git_csi_build_info
