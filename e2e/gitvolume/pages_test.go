@@ -106,10 +106,10 @@ func TestClaimGuide(t *testing.T) {
 		kube.Run(t, "kubectl", "delete", "persistentvolume", "shop-config", "--ignore-not-found", "--wait=false")
 	})
 	kube.Apply(t, s.filledIn(manifests, "config", s.HTTPS("private")))
-	s.podsShow("app=web", len(kube.Nodes), "shop-config", "shop.conf", "one")
+	s.podsShow("app=front", len(kube.Nodes), "shop-config", "shop.conf", "one")
 	s.Commit(t, "private", "main", "shop.conf", "two")
 	kube.MustShell(t, gitDriver.Block(t, guide, "Pulling when something was pushed", "sh", 0))
-	s.podsShow("app=web", len(kube.Nodes), "shop-config", "shop.conf", "two")
+	s.podsShow("app=front", len(kube.Nodes), "shop-config", "shop.conf", "two")
 }
 
 // TestWriteableGuide is the guide, until its volume is deleted.
