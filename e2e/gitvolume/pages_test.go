@@ -124,7 +124,7 @@ func TestWriteableGuide(t *testing.T) {
 		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "deployment", "notes", "--ignore-not-found", "--cascade=foreground")
 		kube.Run(t, "kubectl", "patch", "persistentvolume", volume, "--patch", `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
 		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "persistentvolumeclaim", "notes", "--ignore-not-found")
-		kube.Run(t, "kubectl", "delete", "persistentvolume", volume)
+		kube.Run(t, "kubectl", "delete", "persistentvolume", volume, "--ignore-not-found") // The controller may be quicker.
 		kube.Run(t, "kubectl", "delete", "volumeattributesclass", "notes")
 		for _, node := range kube.Nodes {
 			cluster.Eventually(t, cluster.Soon, node+" has no tree of "+volume, func() error {
