@@ -121,8 +121,8 @@ func TestWriteableGuide(t *testing.T) {
 	const guide, volume, label = "guides/writeable.md", "shop-notes", "app=notes"
 	// A tree that stayed would be in the way of the next run: its forge is another.
 	t.Cleanup(func() {
-		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "deployment", "notes", "--ignore-not-found", "--cascade=foreground")
 		kube.Run(t, "kubectl", "patch", "persistentvolume", volume, "--patch", `{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`)
+		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "deployment", "notes", "--ignore-not-found", "--cascade=foreground")
 		kube.Run(t, "kubectl", "--namespace", s.Name, "delete", "persistentvolumeclaim", "notes", "--ignore-not-found")
 		kube.Run(t, "kubectl", "delete", "persistentvolume", volume, "--ignore-not-found") // The controller may be quicker.
 		kube.Run(t, "kubectl", "delete", "volumeattributesclass", "notes")

@@ -2,12 +2,14 @@ package published
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"liken.sh/csicommon/persistentvolume"
 	"liken.sh/csicommon/podinfo"
@@ -94,6 +96,7 @@ func (v *Volumes) Changed(pv string) {
 	}
 	vol := v.known(info.Handle)
 	if vol == nil {
+		v.keepPolicyOf(info)
 		return
 	}
 	kept, known := v.learn(vol, info)
@@ -102,6 +105,23 @@ func (v *Volumes) Changed(pv string) {
 	}
 	if err := known.keepIn(kept); err != nil && !errors.Is(err, store.ErrNoRecord) {
 		v.settings.Log.Warn("what the cluster tells of a volume is not kept", "volume", info.Handle, "error", err)
+	}
+}
+
+// policyPatience is for how long a record may be in somebody's hands.
+const policyPatience = time.Second
+
+// keepPolicyOf keeps the reclaim policy of a tree that nobody has, at once: the look that
+// was poked may find the PersistentVolume gone.
+func (v *Volumes) keepPolicyOf(info persistentvolume.Volume) {
+	ctx, cancel := context.WithTimeout(context.Background(), policyPatience)
+	defer cancel()
+	r, err := v.recorded(info.Handle)
+	if err == nil && r.Kind == store.Writeable && nameOf(r) == info.Name {
+		err = v.keepPolicy(ctx, info.Handle, info.ReclaimPolicy)
+	}
+	if err != nil {
+		v.settings.Log.Warn("a volume's reclaim policy is not kept", "volume", info.Handle, "error", err)
 	}
 }
 
