@@ -80,6 +80,31 @@ func (d *Draw) Of(counts map[syscall.Errno]int) (all []Chosen) {
 	return all
 }
 
+// EachFault has a life of these parts be lived without a fault, and then once for each call
+// that is chosen of a part, which fails in it. live is told which, with At 0 for none, and
+// gives how many calls of each part can fail with which error, and what became of the fault.
+func EachFault(t *testing.T, parts []string, live func(t *testing.T, part int, chosen Chosen) ([]map[syscall.Errno]int, *Fault)) {
+	t.Helper()
+	var counts []map[syscall.Errno]int
+	t.Run("none", func(t *testing.T) { counts, _ = live(t, 0, Chosen{}) })
+	t.Logf("the parts have %v calls that can fail", counts)
+	draw := NewDraw(t)
+	for i, part := range parts {
+		if i >= len(counts) {
+			t.Fatalf("%s was not told", part)
+		}
+		for _, chosen := range draw.Of(counts[i]) {
+			t.Run(fmt.Sprintf("%d-%d-%d", i, chosen.Errno, chosen.At), func(t *testing.T) { // Sockets have short names.
+				t.Parallel()
+				t.Logf("%s, with %q of call %d of about %d", part, chosen.Errno, chosen.At, counts[i][chosen.Errno])
+				_, fault := live(t, i, chosen)
+				call, _ := fault.Done()
+				t.Logf("the call was %s", call)
+			})
+		}
+	}
+}
+
 // Tells expects of the kubelet's call that failed after the fault that its answer says what
 // happened, under a code that has the kubelet repeat it.
 func (f *Fault) Tells(t testing.TB, what string, err error) {

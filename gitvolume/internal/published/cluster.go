@@ -116,12 +116,10 @@ const policyPatience = time.Second
 func (v *Volumes) keepPolicyOf(info persistentvolume.Volume) {
 	ctx, cancel := context.WithTimeout(context.Background(), policyPatience)
 	defer cancel()
-	r, err := v.recorded(info.Handle)
-	if err == nil && r.Kind == store.Writeable && nameOf(r) == info.Name {
-		err = v.keepPolicy(ctx, info.Handle, info.ReclaimPolicy)
-	}
-	if err != nil {
-		v.settings.Log.Warn("a volume's reclaim policy is not kept", "volume", info.Handle, "error", err)
+	if r, err := v.recorded(info.Handle); err != nil {
+		v.policyNotKept(info.Handle, err)
+	} else if r.Kind == store.Writeable && nameOf(r) == info.Name {
+		v.keepPolicy(ctx, info)
 	}
 }
 

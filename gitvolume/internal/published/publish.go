@@ -200,7 +200,9 @@ func (v *Volumes) discard(vol *volume) {
 		v.follows.drop(pv, vol.handle)
 	}
 	vol.report.Close()
-	v.pokeReclaim()
+	if vol.kind == attributes.KindWriteable {
+		v.pokeReclaim()
+	}
 }
 
 // record is what is kept of the volume before it shows anything.

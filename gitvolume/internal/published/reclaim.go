@@ -75,9 +75,7 @@ func (v *Volumes) reclaim(ctx context.Context) error {
 		v.follows.add(nameOf(r), followedByReclaim)
 		switch info, state := v.settings.Cluster.Get(nameOf(r)); {
 		case state == persistentvolume.Present && v.isNamedBy(r.Handle, info):
-			if err := v.keepPolicy(ctx, r.Handle, info.ReclaimPolicy); err != nil {
-				v.settings.Log.Warn("a volume's reclaim policy is not kept", "volume", r.Handle, "error", err)
-			}
+			v.keepPolicy(ctx, info)
 		case state != persistentvolume.Unknown && v.isUnneeded(r):
 			unnamed = append(unnamed, r)
 		}
@@ -110,8 +108,18 @@ func (v *Volumes) isUnneeded(r store.Record) bool {
 	return r.Reclaim == deletes || r.Position == (store.Position{}) && !v.hasTree(r.Handle)
 }
 
-// keepPolicy records another reclaim policy of a volume that nobody has.
-func (v *Volumes) keepPolicy(ctx context.Context, handle, policy string) error {
+// keepPolicy records another reclaim policy of a volume that nobody has, or says why not.
+func (v *Volumes) keepPolicy(ctx context.Context, info persistentvolume.Volume) {
+	if err := v.savePolicy(ctx, info.Handle, info.ReclaimPolicy); err != nil {
+		v.policyNotKept(info.Handle, err)
+	}
+}
+
+func (v *Volumes) policyNotKept(handle string, err error) {
+	v.settings.Log.Warn("a volume's reclaim policy is not kept", "volume", handle, "error", err)
+}
+
+func (v *Volumes) savePolicy(ctx context.Context, handle, policy string) error {
 	unlock, err := v.handles.Lock(ctx, handle)
 	if err != nil {
 		return err

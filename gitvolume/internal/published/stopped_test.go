@@ -111,8 +111,9 @@ func (p *pod) takes(what string, deadline, atLeast, lessThan time.Duration, call
 	}
 }
 
-// No credential is kept for a volume whose PersistentVolume went.
-func TestLingeringEndsWithThePersistentVolume(t *testing.T) {
+// unpushed is a volume that is staged alone, and has a commit that its remote does not take.
+func unpushed(t *testing.T) *pod {
+	t.Helper()
 	b := remoteWith(t, "1")
 	n := newNode(t)
 	n.stopPush = 100 * time.Millisecond
@@ -120,6 +121,13 @@ func TestLingeringEndsWithThePersistentVolume(t *testing.T) {
 	p := n.writer("pv", "a", urlOf(b)).armed().staged(nil).published().write("g", "1")
 	_ = away(t, b)
 	p.unpublish()
+	return p
+}
+
+// No credential is kept for a volume whose PersistentVolume went.
+func TestLingeringEndsWithThePersistentVolume(t *testing.T) {
+	p := unpushed(t)
+	n := p.n
 	p.unstage()
 	n.volumes.LookAtTargets(t.Context())
 	if !n.volumes.Holds("pv") {
@@ -137,13 +145,8 @@ func TestLingeringEndsWithThePersistentVolume(t *testing.T) {
 
 // Nor for one whose PersistentVolume went before the volume lingered, while it was unstaged.
 func TestNothingLingersWithoutAPersistentVolume(t *testing.T) {
-	b := remoteWith(t, "1")
-	n := newNode(t)
-	n.stopPush = 100 * time.Millisecond
-	n.restart()
-	p := n.writer("pv", "a", urlOf(b)).armed().staged(nil).published().write("g", "1")
-	_ = away(t, b)
-	p.unpublish()
+	p := unpushed(t)
+	n := p.n
 	n.cluster.deletes("pv")
 	p.unstage()
 	if n.volumes.Holds("pv") {

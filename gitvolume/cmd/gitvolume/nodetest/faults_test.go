@@ -1,7 +1,6 @@
 package nodetest
 
 import (
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -106,28 +105,15 @@ func (l *ill) hasNoRemains() {
 // what failed, and succeeds when it is repeated; nothing is lost, nothing is committed twice,
 // and nothing is left: no mount, no open file and no temporary one.
 func TestFaultAtACall(t *testing.T) {
-	var counts []map[syscall.Errno]int
-	t.Run("none", func(t *testing.T) {
-		l := newIll(t)
-		counts = l.tell(0, gate.Chosen{})
-		l.ends()
-	})
-	t.Logf("the parts have %v calls that can fail", counts)
-	draw := gate.NewDraw(t)
-	for i, p := range parts {
-		if i >= len(counts) {
-			t.Fatalf("%s was not told", p.name)
-		}
-		for _, chosen := range draw.Of(counts[i]) {
-			t.Run(fmt.Sprintf("%d-%d-%d", i, chosen.Errno, chosen.At), func(t *testing.T) { // Sockets have short names.
-				t.Parallel()
-				t.Logf("%s, with %q of call %d of about %d", p.name, chosen.Errno, chosen.At, counts[i][chosen.Errno])
-				l := newIll(t)
-				l.tell(i, chosen)
-				l.ends()
-				call, _ := l.fault.Done()
-				t.Logf("the call was %s", call)
-			})
-		}
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
 	}
+	gate.EachFault(t, names, func(t *testing.T, part int, chosen gate.Chosen) ([]map[syscall.Errno]int, *gate.Fault) {
+		t.Helper()
+		l := newIll(t)
+		counts := l.tell(part, chosen)
+		l.ends()
+		return counts, l.fault
+	})
 }
