@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	git "github.com/libgit2/git2go/v34"
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/durable"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -87,7 +89,7 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 		return err
 	}
 	oid := git.NewOidFromBytes(to[:])
-	return r.unlocked(func() error {
+	err := r.unlocked(func() error {
 		if from.IsZero() {
 			return r.createRef(name, oid)
 		}
@@ -103,6 +105,34 @@ func (r *Repository) setRef(name string, to, from object.ID) error {
 		moved.Free()
 		return nil
 	})
+	if err != nil && !errors.Is(err, ErrRefMoved) && r.isPacked(name, to) {
+		return r.syncPacked()
+	}
+	return err
+}
+
+// isPacked tells whether the ref names the id in the file of all packed refs. There a git
+// that packs them may have put it before libgit2 had synced the directory, which then is
+// gone, and says that it could not set the ref.
+func (r *Repository) isPacked(name string, id object.ID) bool {
+	if _, err := os.Lstat(filepath.Join(r.dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	is, err := r.Ref(name)
+	return err == nil && is == id
+}
+
+// syncPacked makes the file of packed refs durable. A git does so only if it is told to.
+func (r *Repository) syncPacked() error {
+	packed, err := os.Open(filepath.Join(r.dir, "packed-refs"))
+	if err != nil {
+		return fmt.Errorf("open the packed refs: %w", err)
+	}
+	defer packed.Close()
+	if err := packed.Sync(); err != nil {
+		return fmt.Errorf("sync the packed refs: %w", err)
+	}
+	return durable.SyncDir(r.dir)
 }
 
 // createRef makes a ref that is not there. libgit2 looks whether it is before it locks
