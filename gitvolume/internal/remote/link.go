@@ -31,8 +31,9 @@ type link struct {
 	end     context.CancelFunc
 	workers sync.WaitGroup
 	// moved is when the last byte was carried, or the run gave another sign of life, in
-	// nanoseconds since 1970.
+	// nanoseconds since the link was made: the time of day may be set meanwhile.
 	moved    atomic.Int64
+	made     time.Time
 	received atomic.Int64
 	sent     atomic.Int64
 	// last is the size of what was sent last, and answered of what came since.
@@ -45,7 +46,7 @@ type link struct {
 }
 
 func newLink(permit Permit) *link {
-	l := &link{permit: permit, conns: map[io.Closer]bool{}, facts: facts{sshStatus: -1}}
+	l := &link{permit: permit, conns: map[io.Closer]bool{}, facts: facts{sshStatus: -1}, made: time.Now()}
 	l.done, l.end = context.WithCancel(context.Background())
 	l.alive()
 	return l
@@ -82,10 +83,10 @@ func (l *link) drop(c io.Closer) {
 	delete(l.conns, c)
 }
 
-func (l *link) alive() { l.moved.Store(time.Now().UnixNano()) }
+func (l *link) alive() { l.moved.Store(int64(time.Since(l.made))) }
 
 // silence is how long nothing moved.
-func (l *link) silence() time.Duration { return time.Since(time.Unix(0, l.moved.Load())) }
+func (l *link) silence() time.Duration { return time.Since(l.made) - time.Duration(l.moved.Load()) }
 
 // learned is what the link knows so far.
 func (l *link) learned() facts {
