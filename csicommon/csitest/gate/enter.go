@@ -34,18 +34,10 @@ func Enter() {
 	}
 	// The filter is of this thread, and goes with it through execve.
 	runtime.LockOSThread()
-	filter := []unix.SockFilter{{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}}
-	for i, text := range calls {
-		number, err := strconv.ParseUint(text, 10, 32)
-		if err != nil {
-			panic(err)
-		}
-		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(number), Jt: uint8(len(calls) - i)})
+	filter, err := filterFor(calls)
+	if err != nil {
+		panic(err)
 	}
-	filter = append(filter,
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF},
-	)
 	rules := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	listener, errno := install(&rules, waitKillable)
 	if errno == unix.EINVAL {
@@ -60,6 +52,46 @@ func Enter() {
 	}
 	unix.CloseOnExec(socket)
 	panic(syscall.Exec(program, os.Args, os.Environ()))
+}
+
+// filterFor has each of the calls be asked for, and all others go on.
+func filterFor(calls []string) (filter []unix.SockFilter, err error) {
+	const number, firstArgument = 0, 16 // In struct seccomp_data; of the argument the lower half.
+	load := func(at uint32) unix.SockFilter {
+		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
+	}
+	filter = []unix.SockFilter{load(number)}
+	isClockAsked := false
+	for _, text := range calls {
+		call, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			return nil, err
+		}
+		if uint32(call) == Clock {
+			isClockAsked = true
+			continue
+		}
+		filter = append(filter, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(call)})
+	}
+	asks := len(filter) - 1
+	last := asks + 2 // Where the call is asked for.
+	if isClockAsked {
+		last += 3
+	}
+	for i := 1; i <= asks; i++ {
+		filter[i].Jt = uint8(last - i - 1)
+	}
+	if isClockAsked {
+		filter = append(filter,
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: Clock, Jf: 2},
+			load(firstArgument),
+			unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.CLOCK_REALTIME, Jt: 1},
+		)
+	}
+	return append(filter,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF},
+	), nil
 }
 
 // waitKillable has no signal interrupt a call once it is being decided, so that none is

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -28,13 +29,14 @@ type Decide func(Call) syscall.Errno
 // Gate is what one program and its children go through.
 type Gate struct {
 	ended chan struct{}
+	off   atomic.Int64 // How much the clock is off, in nanoseconds.
 
 	mu     sync.Mutex
 	decide Decide // nil: every call goes on.
 }
 
-// New has the command go through a gate for these calls, which are of Calls, when it starts.
-// At first every call passes.
+// New has the command go through a gate for these calls, which are of Calls or Clock, when it
+// starts. At first every call passes.
 func New(t testing.TB, cmd *exec.Cmd, calls ...uint32) *Gate {
 	t.Helper()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -49,11 +51,11 @@ func New(t testing.TB, cmd *exec.Cmd, calls ...uint32) *Gate {
 	t.Cleanup(func() {
 		_ = theirs.Close()
 		<-g.ended
-		_ = own.Close()
 	})
 	go func() {
 		defer close(g.ended)
 		listener, err := receive(pair[0])
+		_, _ = theirs.Close(), own.Close()
 		if err != nil {
 			t.Errorf("receive the gate: %v", err)
 			return
@@ -117,7 +119,11 @@ func (g *Gate) serve(listener int) error {
 			continue // Whoever called is gone.
 		}
 		a := answer{id: n.id}
-		if errno := g.ask(Call{Number: n.call, Thread: int(n.pid), arguments: n.arguments}); errno != 0 {
+		if n.call == Clock {
+			if !g.tell(n) {
+				a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE
+			}
+		} else if errno := g.ask(Call{Number: n.call, Thread: int(n.pid), arguments: n.arguments}); errno != 0 {
 			a.error = -int32(errno)
 		} else {
 			a.flags = unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -19,7 +20,22 @@ import (
 
 func TestMain(m *testing.M) {
 	gate.Enter()
+	if os.Getenv(tellVariable) != "" {
+		tellTime()
+	}
 	mountns.Main(m)
+}
+
+// tellVariable has this test binary be a program that tells the time.
+const tellVariable = "GATE_TEST_TELL_TIME"
+
+// tellTime tells the time, and does again, with how much went by, when it is told to.
+func tellTime() {
+	began := time.Now()
+	fmt.Println(began.Unix())
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	fmt.Println(time.Now().Unix(), time.Since(began) < time.Hour)
+	os.Exit(0)
 }
 
 // cat is the program that reads the file, not started.
@@ -95,5 +111,61 @@ func TestCallsAreDescribed(t *testing.T) {
 		if !strings.Contains(calls.String(), want) {
 			t.Errorf("%q is not among %q", want, calls.String())
 		}
+	}
+}
+
+// The clock of a program jumps, and nobody else's; how much time goes by stays right.
+func TestTheClockJumps(t *testing.T) {
+	mountns.Require(t)
+	program := filepath.Join(t.TempDir(), "program")
+	content, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, content, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.AskKernel(program); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = append(os.Environ(), tellVariable+"=yes")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gate.New(t, cmd, gate.Clock)
+	g.SetClock(-40 * 24 * time.Hour)
+	p := process.Start(t, cmd)
+	p.AwaitLog("\n")
+	g.SetClock(24 * time.Hour)
+	_, _ = stdin.Write([]byte("x"))
+	if code := p.Wait(); code != 0 {
+		t.Fatalf("code %d", code)
+	}
+	var first, second int64
+	var isRight bool
+	if _, err := fmt.Sscan(p.Log.String(), &first, &second, &isRight); err != nil {
+		t.Fatalf("it says %q: %v", p.Log.String(), err)
+	}
+	now := time.Now()
+	if off := now.AddDate(0, 0, -40).Unix() - first; off < 0 || off > 3600 {
+		t.Errorf("it was %d s off from what it was to be at first", off)
+	}
+	if off := now.Add(24*time.Hour).Unix() - second; off < 0 || off > 3600 {
+		t.Errorf("it was %d s off from what it was to be then", off)
+	}
+	if !isRight {
+		t.Error("an hour went by")
+	}
+}
+
+func TestAskKernelRefusesWhatIsNoGoProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := gate.AskKernel(file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("the error is %v", err)
 	}
 }
