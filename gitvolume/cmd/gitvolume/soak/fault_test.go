@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/csitest/gate"
 )
 
 // kind is a kind of fault. Of those with one lane there is one at a time.
@@ -57,6 +58,9 @@ func kinds() []kind {
 		{"disk", "disk", 8, time.Second, 12 * time.Second, (*torture).fillDisk, (*torture).freeDisk},
 		{"api", "api", 8, time.Second, 15 * time.Second, (*torture).beginAway, endLift},
 		{"inotify", "inotify", 5, 5 * time.Second, 20 * time.Second, (*torture).limitWatches, (*torture).unlimitWatches},
+		{"clock", "clock", 8, time.Second, 30 * time.Second,
+			func(r *torture, f *fault) { r.plugin.setClock(gate.Jump(f.random)) },
+			func(r *torture, _ *fault) { r.plugin.setClock(0) }},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/csitest/process"
 )
@@ -40,6 +41,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	gate.Enter()
 	switch {
 	case os.Getenv(insideVariable) != "":
 		mountns.Main(m)
@@ -50,7 +52,8 @@ func TestMain(m *testing.M) {
 	place, err := os.MkdirTemp("", "soakg-")
 	if err == nil {
 		err = errors.Join(os.Chmod(place, 0o755), os.Setenv(placeVariable, place),
-			process.Build(filepath.Join(place, programName), "liken.sh/gitvolume/cmd/gitvolume"))
+			process.Build(filepath.Join(place, programName), "liken.sh/gitvolume/cmd/gitvolume"),
+			gate.AskKernel(filepath.Join(place, programName)))
 	}
 	if err == nil { // Of a run that is ended by force, all is below the place too.
 		temporary := filepath.Join(place, "t")

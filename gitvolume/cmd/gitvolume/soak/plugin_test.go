@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/kubelet"
 	"liken.sh/csicommon/csitest/process"
 	"liken.sh/csicommon/csitest/rig"
@@ -32,7 +33,9 @@ type plugin struct {
 	starts   int
 	// refused counts the starts that failed.
 	refused int
-	pid     atomic.Int64 // The process that was started last.
+	pid     atomic.Int64  // The process that was started last.
+	off     time.Duration // How much its clock is.
+	gate    *gate.Gate
 
 	mu      sync.Mutex
 	kubelet *kubelet.Kubelet // nil: there is no plugin.
@@ -43,7 +46,10 @@ func (p *plugin) start(isExcused func() bool) {
 	p.T.Helper()
 	for deadline := time.Now().Add(process.Patience); ; time.Sleep(time.Second) {
 		p.starts++
-		p.Plugin = process.Start(p.T, p.Command())
+		cmd := p.Command()
+		p.gate = gate.New(p.T, cmd, gate.Clock)
+		p.gate.SetClock(p.off)
+		p.Plugin = process.Start(p.T, cmd)
 		p.pid.Store(int64(p.Plugin.Pid()))
 		if p.offers() {
 			break
@@ -66,6 +72,12 @@ func (p *plugin) start(isExcused func() bool) {
 	p.mu.Lock()
 	p.kubelet = registered
 	p.mu.Unlock()
+}
+
+// setClock has its clock be off by that, and that of those that are started later.
+func (p *plugin) setClock(off time.Duration) {
+	p.off = off
+	p.gate.SetClock(off)
 }
 
 // offers waits until it offers itself to the kubelet, or has ended.

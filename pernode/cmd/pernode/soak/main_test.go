@@ -5,6 +5,7 @@ package soak
 import (
 	"testing"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/process"
 )
 
@@ -13,5 +14,6 @@ const programVariable = "PERNODE_SOAK_PROGRAM"
 
 // TestMain builds the program, for the test that runs in a namespace below.
 func TestMain(m *testing.M) {
+	gate.Enter()
 	process.Main(m, programVariable, "liken.sh/pernode/cmd/pernode", "-tags", "grpcnotrace")
 }

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/kubelet"
 	"liken.sh/csicommon/csitest/rig"
 	"liken.sh/pernode/internal/driver"
@@ -46,6 +47,9 @@ type soak struct {
 
 	// calm is held for reading by whoever relies on the mounts staying as they are.
 	calm sync.RWMutex
+	// gate is what the latest plugin goes through, whose clock is off so much.
+	gate *gate.Gate
+	off  time.Duration
 	// connected is the kubelet that knows the latest plugin.
 	connected atomic.Pointer[kubelet.Kubelet]
 	// upset grows with each end of the plugin, and is odd until it is back.
@@ -100,7 +104,16 @@ func newSoak(t *testing.T, seed uint64) *soak {
 func (s *soak) program(arguments ...string) *exec.Cmd {
 	cmd := exec.Command(os.Getenv(programVariable), arguments...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+s.tmp)
+	s.gate = gate.New(s.T, cmd, gate.Clock)
+	s.gate.SetClock(s.off)
 	return cmd
+}
+
+// setClock has the plugin's clock be off by that, and that of those that are started later.
+func (s *soak) setClock(off time.Duration) {
+	s.note("the clock is off by %v", off)
+	s.off = off
+	s.gate.SetClock(off)
 }
 
 func (s *soak) mountDisk(t *testing.T) {

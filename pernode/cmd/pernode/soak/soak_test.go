@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/leaks"
 )
 
@@ -27,6 +28,9 @@ func TestSoak(t *testing.T) {
 	seed, patience := settings(t)
 	fmt.Printf("soak pernode: seed=%d time=%v\n", seed, patience)
 	end := time.Now().Add(patience)
+	if err := gate.AskKernel(os.Getenv(programVariable)); err != nil {
+		t.Fatal(err)
+	}
 	s := newSoak(t, seed)
 	if err := leaks.Adopt(); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/csitest/apiserver"
+	"liken.sh/csicommon/csitest/gate"
 	"liken.sh/csicommon/csitest/process"
 	"liken.sh/pernode/internal/driver"
 )
@@ -23,7 +24,7 @@ func (s *soak) weather(until time.Time, kills bool) {
 	random := s.stream(uint64(s.rounds) << 16)
 	for time.Now().Before(until) && !s.T.Failed() {
 		s.faults++
-		choices := []choice{{2, func() {}}, {3, func() { s.fill(random) }}, {6, func() { s.breakAPI(random) }}}
+		choices := []choice{{2, func() {}}, {3, func() { s.fill(random) }}, {6, func() { s.breakAPI(random) }}, {3, func() { s.setClock(gate.Jump(random)) }}}
 		if kills {
 			choices = append(choices,
 				choice{14, func() { s.restart(random) }}, choice{2, func() { s.restart(random); s.restart(random) }},
@@ -38,6 +39,7 @@ func (s *soak) weather(until time.Time, kills bool) {
 		}
 		pause(random, 100)
 	}
+	s.setClock(0)
 }
 
 func pause(random *rand.Rand, most int) {
