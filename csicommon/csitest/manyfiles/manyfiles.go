@@ -1,0 +1,57 @@
+// Package manyfiles writes what a pod may write that means to be a burden: more files than
+// anybody should have to look at, half of them in one directory.
+//
+// It must never decide whether a driver bore it well.
+package manyfiles
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// countVariable is for who wants more files than there is time for in every run.
+const countVariable = "LIKEN_TEST_FILES"
+
+// Count is how many files a test is to write.
+func Count(t testing.TB) int {
+	t.Helper()
+	text := os.Getenv(countVariable)
+	if text == "" {
+		return 10_000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 2 {
+		t.Fatalf("%s=%s is no number of files", countVariable, text)
+	}
+	return n
+}
+
+// Patience is how long what is done to so many files may take.
+func Patience(count int) time.Duration {
+	return 2*time.Minute + time.Duration(count)*3*time.Millisecond
+}
+
+// Write writes so many files with a line each.
+func Write(root string, count int) error {
+	const inEach = 100
+	for i := range count {
+		path := fmt.Sprintf("one/file-%d", i)
+		if i%2 == 1 {
+			path = fmt.Sprintf("many/%d/%d/file-%d", i/inEach/inEach, i/inEach, i)
+		}
+		path = filepath.Join(root, path)
+		if i%inEach < 2 {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(path, fmt.Appendln(nil, i), 0o644); err != nil { //nolint:gosec // As a pod does.
+			return err
+		}
+	}
+	return nil
+}
