@@ -9,6 +9,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -56,6 +57,9 @@ func New(t testing.TB, cmd *exec.Cmd, calls ...uint32) *Gate {
 		defer close(g.ended)
 		listener, err := receive(pair[0])
 		_, _ = theirs.Close(), own.Close()
+		if errors.Is(err, io.EOF) {
+			return // The command was ended before it came to the gate.
+		}
 		if err != nil {
 			t.Errorf("receive the gate: %v", err)
 			return
@@ -145,16 +149,19 @@ func control(fd int, request uintptr, argument unsafe.Pointer) error {
 	}
 }
 
-// receive waits for the listener that Enter sends.
+// receive waits for the listener that Enter sends; io.EOF: whoever would send it is gone.
 func receive(socket int) (listener int, err error) {
 	control := make([]byte, unix.CmsgSpace(4))
 	for {
-		_, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
+		sent, n, _, _, err := unix.Recvmsg(socket, make([]byte, 1), control, unix.MSG_CMSG_CLOEXEC)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return 0, err
+		}
+		if sent == 0 {
+			return 0, io.EOF
 		}
 		messages, err := unix.ParseSocketControlMessage(control[:n])
 		if err != nil || len(messages) != 1 {

@@ -169,3 +169,8 @@ func TestAskKernelRefusesWhatIsNoGoProgram(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// A command that ends before it comes to its gate is no error of the gate's.
+func TestACommandThatNeverComes(t *testing.T) {
+	gate.New(t, cat(t, "file"), gate.Calls(gate.Opens)...)
+}
