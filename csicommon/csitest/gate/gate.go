@@ -56,7 +56,7 @@ func New(t testing.TB, cmd *exec.Cmd, calls ...uint32) *Gate {
 	go func() {
 		defer close(g.ended)
 		listener, err := receive(pair[0])
-		_, _ = theirs.Close(), own.Close()
+		_ = own.Close()
 		if errors.Is(err, io.EOF) {
 			return // The command was ended before it came to the gate.
 		}
