@@ -28,6 +28,7 @@ type follower struct {
 	paths, subtrees []string
 	seen            *Memory
 	scans           int // Of its own accord.
+	wholes          int // All looks at everything, also those that hints asked for.
 }
 
 func (v *volume) watched(trees *watch.Trees) *follower {
@@ -49,6 +50,7 @@ func (f *follower) pending(blobs Blobs) *Result {
 func (f *follower) look(h watch.Hint) *Result {
 	f.t.Helper()
 	if h.Everything {
+		f.wholes++
 		h.Subtrees = []string{"."}
 	}
 	f.paths, f.subtrees = append(f.paths, h.Paths...), append(f.subtrees, h.Subtrees...)
