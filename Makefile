@@ -46,7 +46,7 @@ demo: build ## See the drivers work, without a cluster; a minute, once they are 
 ##@ Cluster
 
 .PHONY: cluster
-cluster: bin/cluster ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 25 minutes).
+cluster: bin/cluster bin/helm ## Start a two-node Kubernetes with both drivers (root; the first time builds it, 25 minutes).
 	@bin/cluster up
 	@bin/cluster install
 
@@ -62,9 +62,13 @@ images: bin/cluster ## Build the drivers' images, and load them into the cluster
 .PHONY: bin/cluster
 bin/cluster:
 	@hack/setup cluster
-	@echo "building bin/cluster and bin/helm$$([ -e bin/helm ] || echo ', the first time for minutes')"
+	@echo "building bin/cluster"
 	@go build -o bin/cluster ./hack/cluster
-	@# The pages install with it.
+
+# The pages install with it.
+.PHONY: bin/helm
+bin/helm: setup
+	@echo "building bin/helm$$([ -e bin/helm ] || echo ', the first time for minutes')"
 	@cd hack/helm && GOWORK=off go build -o ../../bin/helm helm.sh/helm/v4/cmd/helm
 
 ##@ Check
@@ -159,6 +163,7 @@ tidy: setup
 	@for module in hack/helm hack/govulncheck hack/cluster/build/*; do \
 		(cd "$$module" && GOWORK=off go mod tidy -diff) || { echo "in $$module"; exit 1; }; \
 	done
+	@hack/versions
 
 ##@ Release
 
