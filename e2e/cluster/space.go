@@ -11,10 +11,10 @@ import (
 
 const (
 	// Soon is for what takes seconds, on a machine that has much else to do.
-	Soon = 2 * time.Minute
-	// Patient is longer than twice the kubelet's longest pause between two tries to
-	// mount, which is two minutes.
-	Patient = 5 * time.Minute
+	Soon = 5 * time.Minute
+	// Patient is longer than that by twice the kubelet's longest pause between two tries
+	// to mount, which is two minutes.
+	Patient = 9 * time.Minute
 )
 
 // Space is a namespace of a test's own.

@@ -95,7 +95,7 @@ func (f *Forge) pod(node string) *corev1.Pod {
 				StartupProbe: &corev1.Probe{
 					ProbeHandler:     corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(8443)}},
 					PeriodSeconds:    1,
-					FailureThreshold: 60,
+					FailureThreshold: int32(cluster.Soon.Seconds()),
 				},
 			}},
 		},

@@ -11,7 +11,7 @@ git config --system --add safe.directory '*'
 
 # The image's host keys are everybody's.
 rm -f /etc/ssh/ssh_host_*
-ssh-keygen -q -A
+ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/ssh_host_ed25519_key
 ssh-keygen -q -t ed25519 -N '' -C reader -f /srv/key
 mkdir /home/git/.ssh
 cp /srv/key.pub /home/git/.ssh/authorized_keys

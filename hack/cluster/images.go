@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -250,16 +252,32 @@ func (p *program) buildDrivers(wanted []driver, work string) ([]string, error) {
 		}
 	}
 	for _, d := range wanted {
-		say("building " + d.image)
 		archive := filepath.Join(p.cluster.Images(), d.name+".tar")
+		archives = append(archives, archive)
 		file := image.Dockerfile{
 			Path: filepath.Join(p.root, d.dockerfile), Context: p.root, Name: d.image,
 			Arguments: []string{"VERSION=" + d.version, "GOPROXY=" + toolchain[2]},
 		}
+		sum, err := d.sum(p.root, file.Arguments, golang, debian)
+		if err != nil {
+			return nil, err
+		}
+		if same, err := isFrom(archive, sum); err != nil {
+			return nil, fmt.Errorf("look at the image of before: %w", err)
+		} else if same {
+			say(d.image + " is built from the same already")
+			continue
+		}
+		say("building " + d.image)
+		if err := os.Remove(from(archive)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("forget what %s was built from: %w", d.image, err)
+		}
 		if err := builder.Build(file, archive); err != nil {
 			return nil, err
 		}
-		archives = append(archives, archive)
+		if err := os.WriteFile(from(archive), []byte(sum), 0o644); err != nil {
+			return nil, fmt.Errorf("say what %s was built from: %w", d.image, err)
+		}
 	}
 	return archives, nil
 }
