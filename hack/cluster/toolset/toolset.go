@@ -181,6 +181,7 @@ func (b Builder) build(set Set, dir string) error {
 	if err != nil {
 		return err
 	}
+	// Nothing of what a debugger reads is written in the end, so it is not made either.
 	flags := []string{"-s", "-w"}
 	if set.VersionFlags != nil {
 		flags = append(flags, set.VersionFlags(version)...)
@@ -190,7 +191,7 @@ func (b Builder) build(set Set, dir string) error {
 		return err
 	}
 	// All at once, so that packages are compiled for several programs at a time.
-	build := []string{"build", "-v", "-trimpath", "-ldflags", strings.Join(flags, " "), "-o", dir + "/"}
+	build := []string{"build", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", strings.Join(flags, " "), "-o", dir + "/"}
 	for _, pkg := range set.Packages {
 		build = append(build, pkg)
 	}

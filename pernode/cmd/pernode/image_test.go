@@ -53,8 +53,8 @@ func TestNothingButTheBinary(t *testing.T) {
 func buildStatic(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pernode")
-	build := exec.Command("go", "build", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the plugin: %v\n%s", err, said)
 	}
