@@ -30,9 +30,23 @@ func Count(t testing.TB) int {
 	return n
 }
 
-// Patience is how long what is done to so many files may take.
-func Patience(count int) time.Duration {
-	return 2*time.Minute + time.Duration(count)*3*time.Millisecond
+// Calmly has another pod do its work, again and again, until so many files are done with. It
+// says how long that took and the slowest of the other pod's works, and ends a test in which
+// it takes too long.
+func Calmly(t testing.TB, what string, count int, isDone func() bool, work func(n int)) {
+	t.Helper()
+	patience := 2*time.Minute + time.Duration(count)*3*time.Millisecond
+	began, slowest, works := time.Now(), time.Duration(0), 0
+	for ; !isDone(); works++ {
+		if time.Since(began) > patience {
+			t.Fatalf("waited in vain for %s of %d files", what, count)
+		}
+		start := time.Now()
+		work(works)
+		slowest = max(slowest, time.Since(start))
+	}
+	t.Logf("%s of %d files took %v; another pod did its work %d times meanwhile, each within %v",
+		what, count, time.Since(began).Round(time.Millisecond), works, slowest.Round(time.Millisecond))
 }
 
 // Write writes so many files with a line each.

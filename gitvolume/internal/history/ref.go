@@ -124,7 +124,7 @@ func (r *Repository) isPacked(name string, id object.ID) bool {
 
 // syncPacked makes the file of packed refs durable. A git does so only if it is told to.
 func (r *Repository) syncPacked() error {
-	packed, err := os.Open(filepath.Join(r.dir, "packed-refs"))
+	packed, err := os.Open(filepath.Join(r.dir, packedRefs))
 	if err != nil {
 		return fmt.Errorf("open the packed refs: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 
@@ -31,20 +30,14 @@ func TestACopyOfManyFiles(t *testing.T) {
 	n.mustPublish("calm", 1)
 	n.mustUnpublish("calm", 1)
 	before, most := n.Plugin.Anonymous(), int64(0)
+	// calmly has pods come and go until what is awaited is so.
 	calmly := func(what string, isSo func() bool) {
-		began, slowest, pods := time.Now(), time.Duration(0), 0
-		for !isSo() {
-			if time.Since(began) > manyfiles.Patience(count) {
-				t.Fatalf("waited in vain for %s", what)
-			}
-			start := time.Now()
+		t.Helper()
+		manyfiles.Calmly(t, what, count, isSo, func(int) {
 			rig.WantCode(t, n.Publish(volume("calm"), rig.Pod(1)), codes.OK)
 			rig.WantCode(t, n.Unpublish(volume("calm"), rig.Pod(1)), codes.OK)
-			slowest, most, pods = max(slowest, time.Since(start)), max(most, n.Plugin.Anonymous()), pods+1
-			time.Sleep(10 * time.Millisecond) // The machine is others' too.
-		}
-		t.Logf("%s of %d files took %v; %d pods came and went meanwhile, each within %v",
-			what, count, time.Since(began).Round(time.Millisecond), pods, slowest.Round(time.Millisecond))
+			most = max(most, n.Plugin.Anonymous())
+		})
 	}
 	calmly("the measure", func() bool { return n.Figure("per_node_copy_bytes") >= float64(count)*4096 })
 	n.mustUnpublish("many", 2)

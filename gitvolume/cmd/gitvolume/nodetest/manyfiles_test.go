@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"liken.sh/csicommon/csitest/manyfiles"
 	"liken.sh/csicommon/csitest/process"
@@ -22,19 +21,13 @@ func TestAPodOfManyFiles(t *testing.T) {
 	before, most := n.Plugin.Anonymous(), int64(0)
 	// calmly has the calm pod write until what is awaited is so.
 	calmly := func(what string, isSo func() bool) {
-		began, slowest, writes := time.Now(), time.Duration(0), 0
-		for !isSo() {
-			if time.Since(began) > manyfiles.Patience(count) {
-				t.Fatalf("waited in vain for %s", what)
-			}
-			start := time.Now()
-			content := fmt.Sprint(what, writes)
+		t.Helper()
+		manyfiles.Calmly(t, what, count, isSo, func(i int) {
+			content := fmt.Sprint(what, i)
 			write(t, other, "calm", content)
 			process.Await(t, "the calm pod's write to arrive", func() bool { return n.has("calm", content) })
-			slowest, most, writes = max(slowest, time.Since(start)), max(most, n.Plugin.Anonymous()), writes+1
-		}
-		t.Logf("%s of %d files took %v; %d writes of the calm pod arrived meanwhile, each within %v",
-			what, count, time.Since(began).Round(time.Millisecond), writes, slowest.Round(time.Millisecond))
+			most = max(most, n.Plugin.Anonymous())
+		})
 	}
 	arrived := func() int {
 		return len(strings.Fields(n.remote.Git("ls-tree", "-r", "--name-only", "hostile", "one/", "many/")))
