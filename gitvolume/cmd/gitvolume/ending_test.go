@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"testing"
 
@@ -15,6 +16,11 @@ import (
 // Without a class there is nothing to read again: the end of the terminal is the end.
 func TestHangUpWithoutAClass(t *testing.T) {
 	t.Parallel()
+	// These tests may run under nohup, and what they start ignores what they ignore: not
+	// what they catch.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, unix.SIGHUP)
+	defer signal.Stop(caught)
 	h := newHome(t)
 	p := h.watch("d")
 	p.awaits("not armed", 1)
