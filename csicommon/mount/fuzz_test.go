@@ -28,7 +28,7 @@ func FuzzDecodeStatmount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		b := append(make([]byte, 8), content...) // It begins with its size, which is not asked.
 		b = append(b, make([]byte, max(0, statmountBufferSmall-len(b)))...)
-		m, err := decodeStatmount(b)
+		m, err := decodeStatmount(b, statmountWanted)
 		if err != nil {
 			return
 		}

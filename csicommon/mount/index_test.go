@@ -167,15 +167,18 @@ func TestDecodeStatmountTrustsNoOffset(t *testing.T) {
 		binary.NativeEndian.PutUint32(b[offsetPoint:], point)
 		return append(b, text...)
 	}
-	if m, err := decodeStatmount(answer(statmountWanted, 0, 4, "/a/\x00/b\x00")); err != nil || m.Path != "/a/" || m.Point != "/b" {
+	if m, err := decodeStatmount(answer(statmountWanted, 0, 4, "/a/\x00/b\x00"), statmountWanted); err != nil || m.Path != "/a/" || m.Point != "/b" {
 		t.Fatalf("a good answer: %+v, %v", m, err)
+	}
+	if m, err := decodeStatmount(answer(statmountWanted&^statmountPoint, 0, 1<<31, "/a/\x00"), statmountWanted); err != nil || m.Path != "/a/" || m.Point != "" {
+		t.Fatalf("an answer without the point: %+v, %v", m, err)
 	}
 	for name, b := range map[string][]byte{
 		"a part left out":         answer(statmountWanted&^statmountRoot, 0, 2, "/\x00/\x00"),
 		"a string outside":        answer(statmountWanted, 0, 1<<31, "/\x00"),
 		"a string without an end": answer(statmountWanted, 0, 2, "/\x00/b"),
 	} {
-		if m, err := decodeStatmount(b); err == nil {
+		if m, err := decodeStatmount(b, statmountWanted); err == nil {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}

@@ -102,7 +102,7 @@ func (mountinfoTable) read(wanted func(Mount) bool) ([]Mount, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
-	infos, err := mountinfo.GetMountsFromReader(bytes.NewReader(content), nil)
+	infos, err := mountinfo.GetMountsFromReader(bytes.NewReader(withShortPaths(content)), nil)
 	if err != nil {
 		return nil, fmt.Errorf("read the mount table: %w", err)
 	}
@@ -113,6 +113,35 @@ func (mountinfoTable) read(wanted func(Mount) bool) ([]Mount, error) {
 		}
 	}
 	return mounts, nil
+}
+
+// longestPath is how much of a path in the table is read, in bytes: as much as one that can
+// be opened has when each of its bytes is written as four.
+const longestPath = 4 * unix.PathMax
+
+// withShortPaths cuts the paths in the table that are longer than any that is asked for:
+// the parser gives up the whole table at a line that is too long for it. Whoever may rename
+// what a mount shows (a pod, of a subPath of its own) makes its root as deep as it likes.
+func withShortPaths(table []byte) []byte {
+	const root, point, parts = 3, 4, 6
+	var short []byte
+	for line := range bytes.Lines(table) {
+		fields := bytes.SplitN(line, []byte(" "), parts)
+		if len(line) > longestPath && len(fields) == parts {
+			fields[root], fields[point] = shortened(fields[root]), shortened(fields[point])
+			line = bytes.Join(fields, []byte(" "))
+		}
+		short = append(short, line...)
+	}
+	return short
+}
+
+// shortened cuts a path where a name ends, so that no byte that is written as four is cut.
+func shortened(path []byte) []byte {
+	if len(path) <= longestPath {
+		return path
+	}
+	return path[:max(0, bytes.LastIndexByte(path[:longestPath], '/'))]
 }
 
 func fromInfo(info *mountinfo.Info) Mount {

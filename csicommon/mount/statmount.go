@@ -20,7 +20,8 @@ const (
 	statmountBasic       = 0x2  // STATMOUNT_MNT_BASIC
 	statmountRoot        = 0x8  // STATMOUNT_MNT_ROOT
 	statmountPoint       = 0x10 // STATMOUNT_MNT_POINT
-	statmountWanted      = statmountSuperblock | statmountBasic | statmountRoot | statmountPoint
+	statmountNeeded      = statmountSuperblock | statmountBasic
+	statmountWanted      = statmountNeeded | statmountRoot | statmountPoint
 	statmountBufferSmall = 1 << 10
 	// statmountBufferMax holds two paths of PATH_MAX with room to spare.
 	statmountBufferMax = 1 << 16
@@ -63,10 +64,25 @@ func listmount(after uint64, ids []uint64) (int, error) {
 }
 
 // statmount describes the mount with a unique id; found is false when it is gone.
+//
+// Nothing bounds a path but the names on it: whoever may rename what a mount shows (a pod,
+// of a subPath of its own) can move it to any depth, and one such mount must not keep every
+// other one from being known. A path that is too long to be given is empty, and so is the
+// point of a mount that no path leads to.
 func statmount(id uint64) (m Mount, found bool, err error) {
+	for _, wanted := range []uint64{statmountWanted, statmountWanted &^ statmountRoot, statmountNeeded} {
+		m, found, err = statmountOf(id, wanted)
+		if !errors.Is(err, unix.EOVERFLOW) {
+			break
+		}
+	}
+	return m, found, err
+}
+
+func statmountOf(id, wanted uint64) (m Mount, found bool, err error) {
 	for size := statmountBufferSmall; size <= statmountBufferMax; size *= 4 {
 		buffer := make([]byte, size)
-		err = statmountInto(id, buffer)
+		err = statmountInto(id, wanted, buffer)
 		if errors.Is(err, unix.EOVERFLOW) {
 			continue
 		}
@@ -76,14 +92,14 @@ func statmount(id uint64) (m Mount, found bool, err error) {
 		if err != nil {
 			break
 		}
-		m, err = decodeStatmount(buffer)
+		m, err = decodeStatmount(buffer, wanted)
 		return m, err == nil, err
 	}
 	return Mount{}, false, fmt.Errorf("describe a mount: %w", err)
 }
 
-func statmountInto(id uint64, buffer []byte) error {
-	request := newRequest(id, statmountWanted)
+func statmountInto(id, wanted uint64, buffer []byte) error {
+	request := newRequest(id, wanted)
 	for {
 		_, _, errno := unix.Syscall6(unix.SYS_STATMOUNT, uintptr(unsafe.Pointer(&request)),
 			uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), 0, 0, 0)
@@ -97,16 +113,17 @@ func statmountInto(id uint64, buffer []byte) error {
 	}
 }
 
-func decodeStatmount(b []byte) (Mount, error) {
+func decodeStatmount(b []byte, wanted uint64) (Mount, error) {
 	word, long := binary.NativeEndian.Uint32, binary.NativeEndian.Uint64
-	if mask := long(b[offsetMask:]); mask&statmountWanted != statmountWanted {
+	given := long(b[offsetMask:])
+	if required := wanted &^ statmountPoint; given&required != required {
 		return Mount{}, errors.New("describe a mount: the kernel left out what was asked")
 	}
-	root, err := stringAt(b, word(b[offsetRoot:]))
+	root, err := stringAt(b, word(b[offsetRoot:]), given&wanted&statmountRoot != 0)
 	if err != nil {
 		return Mount{}, err
 	}
-	point, err := stringAt(b, word(b[offsetPoint:]))
+	point, err := stringAt(b, word(b[offsetPoint:]), given&wanted&statmountPoint != 0)
 	if err != nil {
 		return Mount{}, err
 	}
@@ -121,8 +138,11 @@ func decodeStatmount(b []byte) (Mount, error) {
 	}, nil
 }
 
-// stringAt returns the string that starts offset bytes into the string part.
-func stringAt(b []byte, offset uint32) (string, error) {
+// stringAt returns the string that starts offset bytes into the string part, if it is given.
+func stringAt(b []byte, offset uint32, isGiven bool) (string, error) {
+	if !isGiven {
+		return "", nil
+	}
 	start := offsetStrings + uint64(offset)
 	if start >= uint64(len(b)) {
 		return "", errors.New("describe a mount: a string lies outside of the answer")

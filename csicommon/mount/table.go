@@ -31,7 +31,9 @@ type Mount struct {
 	Location
 	// Deleted says that the directory it shows has been removed from its parent.
 	Deleted bool
-	// Point is where it is mounted, seen from this process's root.
+	// Point is where it is mounted, seen from this process's root; empty when no path leads
+	// there any more. It and the path of the Location are not whole when they are many times
+	// as long as a path that can be opened.
 	Point string
 	// ReadOnly is the flag of this mount, not that of its filesystem.
 	ReadOnly bool

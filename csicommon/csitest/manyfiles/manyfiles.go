@@ -1,5 +1,6 @@
 // Package manyfiles writes what a pod may write that means to be a burden: more files than
-// anybody should have to look at, half of them in one directory.
+// anybody should have to look at, half of them in one directory; and a tree that is too deep
+// to be named.
 //
 // It must never decide whether a driver bore it well.
 package manyfiles
@@ -9,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // countVariable is for who wants more files than there is time for in every run.
@@ -68,4 +72,33 @@ func Write(root string, count int) error {
 		}
 	}
 	return nil
+}
+
+// deep is how long the path of Deep is, in bytes: longer than a line or a string that
+// programs have room for.
+const deep = 128 << 10
+
+// Deep makes directories in dir, one in the other, and returns a handle of the last, for
+// which no path is short enough.
+func Deep(t testing.TB, dir string) *os.File {
+	t.Helper()
+	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	name := strings.Repeat(" ", unix.NAME_MAX) // Blanks are four bytes where they are escaped.
+	for range deep / len(name) {
+		if err != nil {
+			break
+		}
+		next := -1
+		if err = unix.Mkdirat(at, name, 0o700); err == nil {
+			next, err = unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
+		_ = unix.Close(at)
+		at = next
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	bottom := os.NewFile(uintptr(at), dir)
+	t.Cleanup(func() { _ = bottom.Close() })
+	return bottom
 }
