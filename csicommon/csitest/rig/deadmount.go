@@ -2,6 +2,7 @@ package rig
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -10,6 +11,21 @@ import (
 
 	"liken.sh/csicommon/csitest/process"
 )
+
+// MountHung leaves a FUSE mount on dir that answers nothing until the test ends: a disk
+// that hangs.
+func MountHung(t testing.TB, dir string) {
+	t.Helper()
+	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err == nil {
+		t.Cleanup(func() { _ = unix.Close(fd) }) // Whoever still waits then gets an error.
+		err = unix.Mount("hung", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", fd))
+	}
+	if err != nil {
+		t.Skipf("a disk that hangs needs FUSE: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
 
 // MountDead leaves a FUSE mount on dir, made if missing, whose process was killed.
 func MountDead(t testing.TB, dir string) {

@@ -145,7 +145,7 @@ func TestACopyThatWasPutBackIsHeld(t *testing.T) {
 	if state, err := f.store.State("h1"); err != nil || state.Deleted || !state.Held {
 		t.Errorf("back: State = %+v, %v", state, err)
 	}
-	if _, err := f.store.SpaceAt("h1", f.target("1")); err != nil {
+	if _, err := f.store.SpaceAt(t.Context(), "h1", f.target("1")); err != nil {
 		t.Errorf("back: its space: %v", err)
 	}
 	if err := f.publish("h1", "2"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "ns/pod-1") {

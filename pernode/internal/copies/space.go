@@ -1,6 +1,7 @@
 package copies
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,8 +18,32 @@ func (s *Store) Space() (usage.Space, error) { return usage.SpaceOf(s.dir.Dir())
 
 // SpaceAt returns that of the file system the volume's copy is on, which may be
 // a disk of its own. The error wraps ErrNoCopy or ErrNotPublished when the
-// volume is not published there.
-func (s *Store) SpaceAt(volume, at string) (usage.Space, error) {
+// volume is not published there, and ctx's own when that ends before the disk has
+// answered. Somebody asks every minute: while a disk hangs, one question waits for it.
+func (s *Store) SpaceAt(ctx context.Context, volume, at string) (usage.Space, error) {
+	unlock, err := s.questions.Lock(ctx, volume)
+	if err != nil {
+		return usage.Space{}, err
+	}
+	type answer struct {
+		space usage.Space
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		defer unlock()
+		space, err := s.spaceAt(volume, at)
+		answered <- answer{space, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.space, a.err
+	case <-ctx.Done():
+		return usage.Space{}, fmt.Errorf("the disk of the copy of volume %q does not answer: %w", volume, ctx.Err())
+	}
+}
+
+func (s *Store) spaceAt(volume, at string) (usage.Space, error) {
 	dir, err := s.Open(volume)
 	if err != nil {
 		return usage.Space{}, err

@@ -84,6 +84,8 @@ type Store struct {
 	handles keyedmutex.Mutex
 	places  keyedmutex.Mutex // Targets that a call is at work on.
 	targets *target.Targets
+	// questions are those about a copy's disk that a call asks without its volume's lock.
+	questions keyedmutex.Mutex
 
 	mu     sync.Mutex
 	stamps map[string]stamp // of the holds known to be right, by volume

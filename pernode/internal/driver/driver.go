@@ -26,7 +26,7 @@ const Name = "per-node.liken.sh"
 type Store interface {
 	Publish(ctx context.Context, p copies.Publication) error
 	Unpublish(ctx context.Context, volume, target string) error
-	SpaceAt(volume, target string) (usage.Space, error)
+	SpaceAt(ctx context.Context, volume, target string) (usage.Space, error)
 }
 
 // Sweeper hears which volumes are in use; *sweep.Sweeper is it.

@@ -42,7 +42,7 @@ func (n *node) Unpublish(_ context.Context, volume, target string) error {
 	return n.err
 }
 
-func (n *node) SpaceAt(string, string) (usage.Space, error) {
+func (n *node) SpaceAt(context.Context, string, string) (usage.Space, error) {
 	return usage.Space{Bytes: 100, AvailableBytes: 60, Inodes: 10, AvailableInodes: 6}, n.err
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // firstMeasurement bounds how long a call waits for a copy that was never
-// measured. The kubelet asks again a minute later.
+// measured, or for a disk that does not answer. The kubelet asks again a minute later.
 const firstMeasurement = 5 * time.Second
 
 // NodeGetVolumeStats reports what the copy uses and what its file system has.
@@ -20,12 +20,12 @@ func (d *Driver) NodeGetVolumeStats(ctx context.Context, request *csi.NodeGetVol
 	if err := server.Identified(volume, path, "volume path"); err != nil {
 		return nil, err
 	}
-	space, err := d.config.Store.SpaceAt(volume, path)
+	ctx, cancel := context.WithTimeout(ctx, firstMeasurement)
+	defer cancel()
+	space, err := d.config.Store.SpaceAt(ctx, volume, path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, firstMeasurement)
-	defer cancel()
 	used, err := d.config.Inspector.Usage(ctx, volume)
 	if err != nil {
 		return nil, fmt.Errorf("measure volume %q: %w", volume, err)
