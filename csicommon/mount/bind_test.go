@@ -95,6 +95,8 @@ func TestBindFlags(t *testing.T) {
 		"none asked for":             {want: []string{"rw", "nosuid", "nodev", "relatime"}, absent: []string{"noexec", "noatime"}},
 		"all asked for":              {o: Options{ReadOnly: true, NoExec: true, NoAtime: true}, want: []string{"ro", "nosuid", "nodev", "noexec", "noatime"}},
 		"a noexec store stays so":    {store: unix.MS_NOEXEC, want: []string{"rw", "noexec"}},
+		"a read-only store does not": {store: unix.MS_RDONLY, want: []string{"rw"}, absent: []string{"ro"}},
+		"read-only of one that is":   {store: unix.MS_RDONLY, o: Options{ReadOnly: true}, want: []string{"ro"}},
 		"a noatime store stays so":   {store: unix.MS_NOATIME, want: []string{"noatime"}},
 		"nodiratime stays":           {store: unix.MS_NODIRATIME, o: Options{ReadOnly: true}, want: []string{"ro", "nodiratime", "relatime"}},
 		"strictatime stays":          {store: unix.MS_STRICTATIME, o: Options{ReadOnly: true}, absent: []string{"relatime", "noatime"}},

@@ -75,7 +75,8 @@ func remountFlags(path string, o Options) (uintptr, error) {
 	}
 	held := int64(st.Flags)
 	flags := uintptr(unix.MS_NOSUID | unix.MS_NODEV)
-	if o.ReadOnly || held&unix.ST_RDONLY != 0 {
+	// What the source's mount has would outlast its reason, as with a detached clone.
+	if o.ReadOnly {
 		flags |= unix.MS_RDONLY
 	}
 	if o.NoExec || held&unix.ST_NOEXEC != 0 {

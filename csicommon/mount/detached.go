@@ -51,6 +51,10 @@ func attributes(o Options) *unix.MountAttr {
 	}
 	if o.ReadOnly {
 		a.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	} else {
+		// Where the source's mount is read-only now (a disk after an error), its file system
+		// keeps everybody from writing. The mount would do so for ever.
+		a.Attr_clr |= unix.MOUNT_ATTR_RDONLY
 	}
 	if o.NoExec {
 		a.Attr_set |= unix.MOUNT_ATTR_NOEXEC

@@ -133,6 +133,33 @@ func TestAReadOnlyStoreLetsGo(t *testing.T) {
 	}
 }
 
+// A store that an administrator remounts, or that is bound into the plugin's container
+// while its disk is read-only: the mount is so too, and not only the file system.
+func TestAStoreThatIsMountedReadOnly(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.store.Close())
+	f.command("mount", "-t", "tmpfs", "disk", f.dir)
+	t.Cleanup(func() { _ = f.store.Close(); f.command("umount", "-l", f.dir) })
+	f.open()
+	f.must(f.publish("h1", "1"))
+	f.must(f.unpublish("h1", "1"))
+	f.command("mount", "-o", "remount,ro", f.dir)
+	f.restart()
+	for range 2 { // The kubelet repeats it.
+		f.must(f.publish("h1", "1"))
+	}
+	file := filepath.Join(f.target("1"), "file")
+	if err := os.WriteFile(file, nil, 0o600); !errors.Is(err, syscall.EROFS) {
+		t.Errorf("write: %v, want EROFS", err)
+	}
+	f.command("mount", "-o", "remount,rw", f.dir)
+	f.must(f.publish("h1", "1"))
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Errorf("the disk can be written again, and the pod cannot: %v", err)
+	}
+	f.must(f.unpublish("h1", "1"))
+}
+
 func TestSomethingOverTheMountIsNotThePodsVolume(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.publish("h1", "1"))
