@@ -160,6 +160,28 @@ func TestAStoreThatIsMountedReadOnly(t *testing.T) {
 	f.must(f.unpublish("h1", "1"))
 }
 
+// A disk that is mounted late, over the kubelet's directory: the pod's mount is there, and
+// nothing leads to it.
+func TestAMountThatIsHiddenIsNotPublished(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.publish("h1", "1"))
+	pods := filepath.Join(f.kubelet, "pods")
+	f.command("mount", "-t", "tmpfs", "over", pods)
+	first := f.publish("h1", "1")
+	if !errors.Is(first, target.ErrOccupied) {
+		t.Errorf("publish again = %v, want ErrOccupied", first)
+	}
+	if err := f.publish("h1", "1"); err == nil || err.Error() != first.Error() {
+		t.Errorf("%v, before: %v", err, first)
+	}
+	if err := f.publish("h1", "2"); !errors.Is(err, ErrHeld) {
+		t.Errorf("another pod: %v, want ErrHeld", err)
+	}
+	f.command("umount", pods)
+	f.must(f.publish("h1", "1"))
+	f.must(f.unpublish("h1", "1"))
+}
+
 func TestSomethingOverTheMountIsNotThePodsVolume(t *testing.T) {
 	f := newFixture(t)
 	f.must(f.publish("h1", "1"))

@@ -72,13 +72,15 @@ func (s *Store) publish(ctx context.Context, p Publication) error {
 }
 
 // publishTopmost is for a target that shows the copy, unless something else was
-// mounted over it since: then the pod would get that.
+// mounted over it since, or over what leads to it: then the pod would get that.
 func (s *Store) publishTopmost(p Publication, m mount.Mount) error {
 	top, mounted, err := s.config.Mounts.At(p.Target)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("look at the target: %w", err)
-	}
-	if mounted && top.ID != m.ID {
+	case !mounted:
+		return fmt.Errorf("%w over a directory above %q and hides the volume there, unmount it first", target.ErrOccupied, p.Target)
+	case top.ID != m.ID:
 		return target.Occupied(p.Target, top)
 	}
 	return s.publishAgain(p, m)
