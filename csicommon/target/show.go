@@ -18,6 +18,11 @@ func (t *Targets) Check(path string) error {
 	if IsBelow(path, t.config.StoreDir) {
 		return fmt.Errorf("%q is inside the store: %w", path, ErrTarget)
 	}
+	for _, dir := range []string{t.config.StoreDir, t.config.KubeletDir} {
+		if IsBelow(dir, path) {
+			return fmt.Errorf("a mount at %q would hide %q: %w", path, dir, ErrTarget)
+		}
+	}
 	m, mounted, err := t.config.Mounts.At(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("look at the target: %w", err)

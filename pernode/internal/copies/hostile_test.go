@@ -281,6 +281,21 @@ func TestNoNewCopyUnderADiskMountedOverTheStore(t *testing.T) {
 	f.must(f.publish("h2", "2"))
 }
 
+func TestATargetThatWouldHideTheStoreIsRefused(t *testing.T) {
+	f := newFixture(t)
+	above := mountns.SharedDir(t)
+	f.must(f.store.Close())
+	f.dir = filepath.Join(above, "liken", "store")
+	f.open()
+	for _, at := range []string{filepath.Dir(f.dir), f.dir, f.kubelet} {
+		if err := f.publish("h1", "1", func(p *Publication) { p.Target = at }); !errors.Is(err, target.ErrTarget) {
+			t.Errorf("%s: %v, want ErrTarget", at, err)
+		}
+	}
+	f.must(f.publish("h1", "1"))
+	f.must(f.unpublish("h1", "1"))
+}
+
 func TestUnpublishOfPathsThatLeadNowhere(t *testing.T) {
 	f := newFixture(t)
 	file, loop := filepath.Join(f.kubelet, "file"), filepath.Join(f.kubelet, "loop")
