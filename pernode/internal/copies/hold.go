@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +35,18 @@ func (h Hold) Pod() string {
 	return h.PodNamespace + "/" + h.PodName
 }
 
+// check refuses what no publish has written: a person has, or another release, which may
+// say elsewhere who has the copy.
+func (h Hold) check() error {
+	if !filepath.IsAbs(h.Target) || filepath.Clean(h.Target) != h.Target {
+		return fmt.Errorf("it names no target, but %.40q", h.Target)
+	}
+	if h.PV == "" {
+		return nil
+	}
+	return handle.Check(h.PV)
+}
+
 // stamp tells one hold file from another without reading it.
 type stamp struct {
 	inode  uint64
@@ -50,6 +63,9 @@ func (s *Store) Hold(volume string) (Hold, bool) {
 	var hold Hold
 	if err == nil {
 		err = json.Unmarshal(data, &hold)
+	}
+	if err == nil {
+		err = hold.check()
 	}
 	if err != nil {
 		// Not a warning: whoever looks at the copies each half minute comes by here.

@@ -23,6 +23,9 @@ func TestTheMountTableDecides(t *testing.T) {
 		{"missing", func(f *fixture) { f.must(os.Remove(f.holdPath("h1"))) }},
 		{"empty", func(f *fixture) { f.must(os.WriteFile(f.holdPath("h1"), nil, 0o600)) }},
 		{"not JSON", func(f *fixture) { f.must(os.WriteFile(f.holdPath("h1"), []byte("\x00{"), 0o600)) }},
+		{"of another release", func(f *fixture) {
+			f.must(os.WriteFile(f.holdPath("h1"), []byte(`{"holders":[{"podName":"liar"}]}`), 0o600))
+		}},
 		{"a directory", func(f *fixture) {
 			f.must(os.Remove(f.holdPath("h1")))
 			f.must(os.Mkdir(f.holdPath("h1"), 0o700))
@@ -64,6 +67,31 @@ func TestAHoldWithoutItsMountIsTakenOver(t *testing.T) {
 	hold, held, err := f.store.Holder("h1")
 	if err != nil || !held || hold.Pod() != "ns/pod-2" {
 		t.Errorf("Holder = %+v, %t, %v", hold, held, err)
+	}
+}
+
+// What no publish has written says nothing: not that somebody moved the copy away, nor by
+// which PersistentVolume it is known.
+func TestAHoldThatSaysNothing(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.publish("h1", "1"))
+	f.must(f.unpublish("h1", "1"))
+	for _, text := range []string{
+		"null", "{}", `{"version":2,"targets":["/a"]}`, `{"target":"mount"}`, `{"target":"/a/../b"}`,
+		`{"target":"/a","persistentVolume":"a/b"}`,
+	} {
+		f.must(os.WriteFile(f.holdPath("h1"), []byte(text), 0o600))
+		if hold, readable := f.store.Hold("h1"); readable {
+			t.Errorf("%s is read as %+v", text, hold)
+		}
+		state, err := f.store.State("h1")
+		if err != nil || state.Deleted || state.Unmounted || state.Held {
+			t.Errorf("%s: State = %+v, %v", text, state, err)
+		}
+	}
+	f.must(f.publish("h1", "2"))
+	if hold, readable := f.store.Hold("h1"); !readable || hold.Pod() != "ns/pod-2" {
+		t.Errorf("the hold was not replaced: %+v, %t", hold, readable)
 	}
 }
 
