@@ -99,7 +99,7 @@ func (s *Store) make(volume string) error {
 
 func (s *Store) finish(name, volume string) error {
 	s.step("chmod copy")
-	if err := unix.Fchmodat(int(s.copies.Fd()), name, copyMode, 0); err != nil {
+	if err := s.openToAll(name); err != nil {
 		return err
 	}
 	s.step("name copy")
@@ -110,6 +110,22 @@ func (s *Store) finish(name, volume string) error {
 		err = unix.Renameat(int(s.copies.Fd()), name, int(s.copies.Fd()), volume)
 	}
 	return err
+}
+
+// openToAll gives a new copy its mode. By a default ACL of the directories above it, the
+// group that owns it would have other rights than the mode says: with an access ACL the
+// mode's middle bits are a mask.
+func (s *Store) openToAll(name string) error {
+	dir, err := storedir.OpenDir(s.copies, name)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	err = unix.Fremovexattr(int(dir.Fd()), "system.posix_acl_access")
+	if err != nil && !errors.Is(err, unix.ENODATA) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return err
+	}
+	return unix.Fchmod(int(dir.Fd()), copyMode)
 }
 
 // location is where the copy lies in its file system, whether or not it exists:

@@ -2,15 +2,20 @@ package copies
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/handle"
 	"liken.sh/csicommon/keyedmutex"
@@ -116,6 +121,33 @@ func TestNewCopyIsOpenToAllWhateverTheUmask(t *testing.T) {
 	f.must(err)
 	if store.Mode().Perm() != 0o700 {
 		t.Errorf("the store has mode %o, want 700", store.Mode().Perm())
+	}
+}
+
+// A default ACL above the copies is inherited, and says more than a mode.
+func TestNewCopyIsOpenToAllWhateverTheDefaultACL(t *testing.T) {
+	f := newFixture(t)
+	acl := binary.LittleEndian.AppendUint32(nil, 2) // The version; then tag, permissions and id of each entry.
+	for _, entry := range [][3]uint32{{0x01, 7, math.MaxUint32}, {0x02, 7, 4321}, {0x04, 5, math.MaxUint32}, {0x10, 7, math.MaxUint32}, {0x20, 5, math.MaxUint32}} {
+		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[0]))
+		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[1]))
+		acl = binary.LittleEndian.AppendUint32(acl, entry[2])
+	}
+	err := unix.Setxattr(filepath.Join(f.dir, copiesDir), "system.posix_acl_default", acl, 0)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		t.Skip("the file system has no ACLs")
+	}
+	f.must(err)
+	f.must(f.publish("h1", "1"))
+	root, err := os.Open(f.target("1"))
+	f.must(err)
+	defer root.Close()
+	// A pod of any user, and of the group that the copy has, root's.
+	touch := exec.Command("touch", "/proc/self/fd/3/file")
+	touch.ExtraFiles = []*os.File{root}
+	touch.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 0}}
+	if out, err := touch.CombinedOutput(); err != nil {
+		t.Errorf("a pod of group 0 cannot write: %v: %s", err, out)
 	}
 }
 
