@@ -16,7 +16,7 @@ import (
 )
 
 // Suffix is what the name of a file ends in while it is written beside the one it is to
-// replace. One that a crash left is overwritten by the next Replace of that file.
+// replace. One that a crash left is replaced by the next Replace of that file.
 const Suffix = ".next"
 
 // Replace makes the file at path hold the content, with that mode whatever the umask.
@@ -59,7 +59,14 @@ func SyncDir(path string) error {
 }
 
 func write(path string, content []byte, mode fs.FileMode) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	// What is there is not written to: it may be a link, or a FIFO, that somebody left.
+	const flags = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	file, err := os.OpenFile(path, flags, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if err = os.Remove(path); err == nil {
+			file, err = os.OpenFile(path, flags, mode)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("make a file: %w", errortext.WithoutPath(err))
 	}

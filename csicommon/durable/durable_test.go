@@ -48,6 +48,33 @@ func TestReplaceAfterACrash(t *testing.T) {
 	expect(t, path, "new")
 }
 
+// What is in the place of that file is somebody's mistake, or trap: it leads nowhere, and
+// holds up nothing.
+func TestReplaceWritesToNothingThatIsThere(t *testing.T) {
+	for name, leave := range map[string]func(next, other string) error{
+		"a link":      func(next, other string) error { return os.Symlink(other, next) },
+		"a hard link": func(next, other string) error { return os.Link(other, next) },
+		"a FIFO":      func(next, _ string) error { return unix.Mkfifo(next, 0o600) },
+		"a directory": func(next, _ string) error { return os.Mkdir(next, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path, other := filepath.Join(dir, "record"), filepath.Join(dir, "other")
+			if err := os.WriteFile(other, []byte("kept"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := leave(path+durable.Suffix, other); err != nil {
+				t.Fatal(err)
+			}
+			if err := durable.Replace(path, []byte("new"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, path, "new")
+			expect(t, other, "kept")
+		})
+	}
+}
+
 // Nothing is in the way of the old file when the new one cannot be had, and the error
 // does not repeat a path.
 func TestReplaceThatFails(t *testing.T) {
