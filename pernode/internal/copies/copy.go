@@ -128,22 +128,26 @@ func (s *Store) openToAll(name string) error {
 	return unix.Fchmod(int(dir.Fd()), copyMode)
 }
 
-// location is where the copy lies in its file system, whether or not it exists:
-// a mount can outlive the directory it shows.
-func (s *Store) location(volume string) (mount.Location, error) {
+// locations are where the copy lies in its file system, whether or not it exists: a
+// mount can outlive the directory it shows. Of a copy that is a disk of its own, the
+// directory that the disk is mounted over comes second: a pod may have that since before.
+func (s *Store) locations(volume string) ([]mount.Location, error) {
+	below, err := s.config.Mounts.Locate(s.copies)
+	if err != nil {
+		return nil, err
+	}
+	below.Path = filepath.Join(below.Path, volume)
 	dir, err := storedir.OpenDir(s.copies, volume)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s.locationBelow(volume)
+		return []mount.Location{below}, nil
 	}
 	if err != nil {
-		return mount.Location{}, fmt.Errorf("open the copy of volume %q: %w", volume, err)
+		return nil, fmt.Errorf("open the copy of volume %q: %w", volume, err)
 	}
 	defer dir.Close()
-	return s.config.Mounts.Locate(dir)
-}
-
-func (s *Store) locationBelow(volume string) (mount.Location, error) {
-	location, err := s.config.Mounts.Locate(s.copies)
-	location.Path = filepath.Join(location.Path, volume)
-	return location, err
+	location, err := s.config.Mounts.Locate(dir)
+	if err != nil || location == below {
+		return []mount.Location{location}, err
+	}
+	return []mount.Location{location, below}, nil
 }

@@ -183,6 +183,33 @@ func TestACopyThatWasPutBackIsHeld(t *testing.T) {
 	f.must(f.publish("h1", "2"))
 }
 
+// A disk that is mounted as the copy while a pod has the directory below it (or was before,
+// and is seen only by a plugin that is started again): the pod keeps what it has, alone.
+func TestADiskMountedOverAHeldCopy(t *testing.T) {
+	f := newFixture(t)
+	f.must(f.publish("h1", "1"))
+	f.command("mount", "-t", "tmpfs", "disk", f.copyPath("h1"))
+	t.Cleanup(func() { f.command("umount", f.copyPath("h1")) })
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			f.restart()
+		}
+		if err := f.publish("h1", "2"); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), "ns/pod-1") {
+			t.Errorf("restarted=%t: %v, want ErrHeld naming ns/pod-1", restarted, err)
+		}
+		f.must(f.publish("h1", "1"))
+		if state, err := f.store.State("h1"); err != nil || !state.Held || !state.Deleted {
+			t.Errorf("restarted=%t: State = %+v, %v", restarted, state, err)
+		}
+	}
+	f.must(f.unpublish("h1", "1"))
+	f.must(f.publish("h1", "2"))
+	if state, err := f.store.State("h1"); err != nil || !state.Held || state.Deleted {
+		t.Errorf("with the disk: State = %+v, %v", state, err)
+	}
+	f.must(f.unpublish("h1", "2"))
+}
+
 // An administrator may give one copy a disk of its own; that mount in the store
 // holds nothing, and a pod's does.
 func TestACopyOnADiskOfItsOwn(t *testing.T) {

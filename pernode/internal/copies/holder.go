@@ -55,21 +55,23 @@ func (s *Store) mountsOf(volume string) ([]mount.Mount, error) {
 	if err := handle.Check(volume); err != nil {
 		return nil, err
 	}
-	location, err := s.location(volume)
+	locations, err := s.locations(volume)
 	if errors.Is(err, ErrNotADirectory) {
 		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
 	}
-	mounts, err := s.config.Mounts.Showing(location)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
-	}
-	outside := mounts[:0]
-	for _, m := range mounts {
-		if !target.IsBelow(m.Point, s.config.Dir) {
-			outside = append(outside, m)
+	var outside []mount.Mount
+	for _, location := range locations {
+		mounts, err := s.config.Mounts.Showing(location)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUndecided, err)
+		}
+		for _, m := range mounts {
+			if !target.IsBelow(m.Point, s.config.Dir) {
+				outside = append(outside, m)
+			}
 		}
 	}
 	if len(outside) == 0 {

@@ -12,7 +12,7 @@ import (
 type State struct {
 	Exists  bool // the copy's directory is in the store
 	Held    bool // a mount shows the copy
-	Deleted bool // the pod's mount shows a directory that is no longer in the store
+	Deleted bool // the pod's mount shows a directory that is no longer in the store, or hidden there
 	// Unmounted is true when a hold names a target that is no mount any more:
 	// somebody else unmounted it under the pod.
 	Unmounted bool
@@ -32,8 +32,12 @@ func (s *Store) State(volume string) (State, error) {
 		state.Unmounted = s.isGone(hold.Target)
 		state.Deleted = !state.Unmounted // it shows something else: the copy was moved
 	}
+	locations, err := s.locations(volume)
+	if err != nil {
+		return state, err
+	}
 	for _, m := range mounts {
-		state.Deleted = state.Deleted || m.Deleted
+		state.Deleted = state.Deleted || m.Deleted || m.Location != locations[0]
 	}
 	var st unix.Stat_t
 	err = unix.Fstatat(int(s.copies.Fd()), volume, &st, unix.AT_SYMLINK_NOFOLLOW)
