@@ -46,6 +46,7 @@ func (r *reader) file(ctx context.Context, dir *descent.Directory, name string, 
 		return object.ID{}, err
 	}
 	defer unix.Close(fd)
+	closePages(fd)
 	var id object.ID
 	var refused error // Of what may have been read by halves.
 	if seen.Size > streamAt {
@@ -207,6 +208,17 @@ func openRegular(dir *descent.Directory, name string, seen descent.Stat) (int, e
 		}
 		return fd, nil
 	}
+}
+
+// closePages has what is written to a file through a memory map from now on show in its
+// time stamps. The kernel sets them when a page is first written to after it went to the
+// disk, and not again before it goes there once more, half a minute later: what a map writes
+// in between, after the file was read, nobody would ever notice. A file system without a
+// disk, such as tmpfs, has nothing of the kind. It waits for no disk but for pages that are
+// on their way there. Where it fails the file is read all the same.
+func closePages(fd int) {
+	const how = unix.SYNC_FILE_RANGE_WAIT_BEFORE | unix.SYNC_FILE_RANGE_WRITE
+	_ = uninterrupted(func() error { return unix.SyncFileRange(fd, 0, 0, how) })
 }
 
 // openPath takes a handle of whatever name is.
