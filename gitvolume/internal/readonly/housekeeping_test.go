@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"liken.sh/gitvolume/internal/gittest"
@@ -102,6 +103,35 @@ func TestCheckoutsOfCrashesAreRemoved(t *testing.T) {
 	n.start()
 	if left, err := n.store.Checkouts(); err != nil || len(left) != 1 {
 		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+// TestANoteThatSaysNothing has the note of a checkout be damaged that no pod sees any more, as
+// after a reboot: its volume is shown again.
+func TestANoteThatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string]string{
+		"empty": "", "cut off": `{"commit":"0123`, "garbage": "\x00\xff", "without a commit": "{}",
+		"with another's move": `{"commit":"` + strings.Repeat("1", 40) + `","tree":"` + strings.Repeat("2", 40) + `","next":{}}`,
+		"of what is nowhere":  `{"commit":"` + strings.Repeat("1", 40) + `","tree":"` + strings.Repeat("2", 40) + `"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := gittest.NewBare(t)
+			b.Grow("main", "f", "1")
+			n := newNode(t).start()
+			note := filepath.Join(filepath.Dir(n.attach(n.volume("v", urlOf(b), nil)).Dir()), "note.json")
+			n.stop()
+			n.must(os.WriteFile(note, []byte(content), 0o600))
+			b.Grow("main", "f", "2")
+			n.start()
+			a := n.attach(n.volume("v", urlOf(b), nil))
+			shows(t, a, "f", "2")
+			b.Grow("main", "f", "3")
+			a.Demand()
+			shows(t, a, "f", "3")
+			until(t, "nothing is wrong", func() bool { return n.faults("v") == "" })
+		})
 	}
 }
 

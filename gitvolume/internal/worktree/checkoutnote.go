@@ -47,19 +47,25 @@ func readNote(path string) (note, error) {
 	}
 	var text noteText
 	if err := json.Unmarshal(content, &text); err != nil {
-		return note{}, fmt.Errorf("read what the checkout holds: %s: %w", path, err)
+		return note{}, brokenNote(path, err)
 	}
 	var n note
 	if n.Commit, n.Tree, err = parseTwo(text.Commit, text.Tree); err != nil {
-		return note{}, fmt.Errorf("read what the checkout holds: %s: %w", path, err)
+		return note{}, brokenNote(path, err)
 	}
 	if text.Next != nil {
 		n.Next = &nextNote{Token: text.Next.Token}
 		if n.Next.Commit, n.Next.Tree, err = parseTwo(text.Next.Commit, text.Next.Tree); err != nil {
-			return note{}, fmt.Errorf("read what the checkout holds: %s: %w", path, err)
+			return note{}, brokenNote(path, err)
 		}
 	}
 	return n, nil
+}
+
+// brokenNote is the error of a note that says nothing: what the tree holds nobody knows then,
+// as where there is no note.
+func brokenNote(path string, why error) error {
+	return fmt.Errorf("read what the checkout holds: %s: %w: %w", path, ErrChanged, why)
 }
 
 // parseTwo reads both ids of a pair.
