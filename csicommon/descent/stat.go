@@ -10,17 +10,20 @@ import (
 type Stat struct {
 	Directory bool
 	Mount     bool // The name is the place of a mount; the rest is the mount's.
-	Device    uint64
-	Inode     uint64
-	Links     uint32
-	Mode      uint32 // With the type of file, as stat(2) gives it.
-	Owner     uint32
-	Group     uint32
-	Bytes     int64     // Allocated, not the length.
-	Size      int64     // The length.
-	Modified  int64     // When the content changed, by anyone's word: nanoseconds since 1970.
-	Changed   int64     // When content or inode changed, by the kernel's word: nanoseconds since 1970.
-	Made      time.Time // When the inode was made, or last changed where that is not recorded.
+	// Fixed is what nobody can rename or remove, root neither, as it is immutable or can
+	// only be added to; of a directory, what is in it too.
+	Fixed    bool
+	Device   uint64
+	Inode    uint64
+	Links    uint32
+	Mode     uint32 // With the type of file, as stat(2) gives it.
+	Owner    uint32
+	Group    uint32
+	Bytes    int64     // Allocated, not the length.
+	Size     int64     // The length.
+	Modified int64     // When the content changed, by anyone's word: nanoseconds since 1970.
+	Changed  int64     // When content or inode changed, by the kernel's word: nanoseconds since 1970.
+	Made     time.Time // When the inode was made, or last changed where that is not recorded.
 }
 
 // Stat looks at name, one that Next gave, without following it. Unlike all else of a
@@ -55,6 +58,7 @@ func (d *Directory) stat(stx *unix.Statx_t) Stat {
 	return Stat{
 		Directory: stx.Mode&unix.S_IFMT == unix.S_IFDIR,
 		Mount:     d.isMount(stx),
+		Fixed:     stx.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0,
 		Device:    device(stx),
 		Inode:     stx.Ino,
 		Links:     stx.Nlink,

@@ -48,22 +48,27 @@ type check struct {
 
 // directory checks all of s below the directory at path, where the cursor is.
 func (c *check) directory(path string, s *spot) error {
+	self, err := c.cursor.Here().Self()
+	if err != nil {
+		return fmt.Errorf("look at %q: %w", path, err)
+	}
 	for _, child := range s.below {
 		if err := c.ctx.Err(); err != nil {
 			return err
 		}
 		seen, err := c.cursor.Here().Stat(child.name)
+		seen.Fixed = seen.Fixed || self.Fixed
 		at := join(path, child.name)
 		switch {
 		case descent.Vanished(err):
-			c.absent(path, child)
+			c.absent(path, child, self.Fixed)
 			err = nil
 		case err != nil:
 			return fmt.Errorf("look at %q: %w", at, err)
 		case seen.Mount:
 			c.conflict(at)
 		case seen.Directory:
-			err = c.overDirectory(path, child)
+			err = c.overDirectory(path, child, seen)
 		default:
 			err = c.overLeaf(path, child, seen)
 		}
@@ -87,8 +92,9 @@ func (c *check) put(path string, s *spot, was, will shape) *unit {
 	return u
 }
 
-// absent is for a name at which nothing is. What both removed is agreed upon.
-func (c *check) absent(path string, s *spot) {
+// absent is for a name at which nothing is, nor can be if that is fixed. What both removed
+// is agreed upon.
+func (c *check) absent(path string, s *spot, fixed bool) {
 	if s.changing || s.from.Mode != 0 && s.to.Mode != 0 {
 		s.each(join(path, s.name), func(path string, s *spot) {
 			if s.from.Mode != 0 && s.to.Mode != 0 {
@@ -96,13 +102,19 @@ func (c *check) absent(path string, s *spot) {
 			}
 		})
 	}
+	will := nothing
 	switch {
-	case s.to.Mode == object.Submodule && s.from.Mode == 0:
-		c.put(path, s, nothing, directory)
+	case s.to.Mode == object.Submodule && s.from.Mode == 0, s.to.Mode == 0 && s.gaining:
+		will = directory
 	case s.to.Mode != 0 && s.from.Mode == 0:
-		c.put(path, s, nothing, leaf)
-	case s.to.Mode == 0 && s.gaining:
-		c.put(path, s, nothing, directory)
+		will = leaf
+	}
+	switch {
+	case will == nothing:
+	case fixed:
+		c.conflict(join(path, s.name))
+	default:
+		c.put(path, s, nothing, will)
 	}
 }
 
@@ -119,7 +131,7 @@ func (c *check) overLeaf(path string, s *spot, seen descent.Stat) error {
 	switch isFrom := found.Mode != 0 && found.Side == s.from; {
 	case found.Mode != 0 && found.Side == s.to:
 		c.has(at, found)
-	case !isFrom:
+	case !isFrom, seen.Fixed:
 		c.conflict(at)
 	case s.to.Mode == object.Submodule, s.to.Mode == 0 && s.hasDirectory():
 		c.put(path, s, leaf, directory).looked = found.stat
@@ -132,7 +144,7 @@ func (c *check) overLeaf(path string, s *spot, seen descent.Stat) error {
 }
 
 // overDirectory is for a name at which a directory is.
-func (c *check) overDirectory(path string, s *spot) error {
+func (c *check) overDirectory(path string, s *spot, seen descent.Stat) error {
 	at := join(path, s.name)
 	stays := s.to.Mode == 0 || s.to.Mode == object.Submodule
 	if s.from.Mode == object.Submodule && s.to.Mode == 0 && len(s.below) == 0 {
@@ -142,7 +154,7 @@ func (c *check) overDirectory(path string, s *spot) error {
 	if stays && len(s.below) == 0 {
 		return nil // The application made a directory of a file that upstream removed.
 	}
-	if !stays && !s.hadDirectory() && s.from.Mode != object.Submodule {
+	if !stays && (seen.Fixed || !s.hadDirectory() && s.from.Mode != object.Submodule) {
 		c.conflict(at)
 		return nil
 	}

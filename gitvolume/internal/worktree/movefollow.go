@@ -106,8 +106,8 @@ func (mv *move) removeOneEmptied(path string) (bool, error) {
 		return false, err
 	}
 	err = removeEmpty(dir.Fd(), name)
-	if notEmpty(err) || descent.Vanished(err) {
-		return false, nil
+	if notEmpty(err) || descent.Vanished(err) || errors.Is(err, unix.EPERM) {
+		return false, nil // It is immutable in the last case, or what it is in.
 	}
 	mv.touched[parent] = true
 	return err == nil, err

@@ -123,7 +123,7 @@ func (l *looker) same(s *spot, path string, side func(*spot) history.Side) (bool
 		return true, nil
 	case err != nil:
 		return false, readError("stat", err)
-	case seen.Mount:
+	case seen.Mount, seen.Fixed:
 		return false, nil
 	case !seen.Directory:
 		found, err := l.look(s.name, path, seen, side(s))

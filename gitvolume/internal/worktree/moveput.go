@@ -60,7 +60,9 @@ func (mv *move) put(u *unit) (bool, error) {
 		err = exchange(fd, beside, name)
 	}
 	switch {
-	case descent.Vanished(err), u.was == nothing && errors.Is(err, unix.EEXIST):
+	case u.will == nothing && errors.Is(err, unix.EPERM):
+		return false, nil // The application has just made it immutable.
+	case descent.Vanished(err), u.was == nothing && errors.Is(err, unix.EEXIST), errors.Is(err, unix.EPERM):
 		return false, mv.dropStaged(beside)
 	case err != nil:
 		return false, err

@@ -106,8 +106,8 @@ func setMetadata(fd int, before Stat, owner, group, mode uint32) error {
 // whether it did.
 func (r *replay) make(dir *descent.Directory, path, name string) (bool, error) {
 	err := uninterrupted(func() error { return unix.Mkdirat(dir.Fd(), name, 0o700) })
-	if errors.Is(err, unix.EEXIST) {
-		return false, nil
+	if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EPERM) {
+		return false, nil // In what is immutable nothing can be made.
 	}
 	if err != nil {
 		return false, fmt.Errorf("make the directory %q: %w", path, err)

@@ -111,7 +111,7 @@ func (mv *move) removeOne(s *spot) error {
 	if errors.Is(err, unix.EISDIR) {
 		err = removeEmpty(dir.Fd(), s.name) // A submodule's.
 	}
-	if descent.Vanished(err) || notEmpty(err) {
+	if descent.Vanished(err) || notEmpty(err) || errors.Is(err, unix.EPERM) {
 		return nil
 	}
 	return err
