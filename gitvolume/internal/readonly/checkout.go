@@ -48,7 +48,7 @@ func (f *Followers) dir(key string) string {
 // tree is the checkout on the disk.
 func (f *Followers) tree(key string, source worktree.Source) *worktree.Checkout {
 	note := filepath.Join(f.settings.Store.CheckoutDir(key), noteName)
-	return &worktree.Checkout{Dir: f.dir(key), Note: note, Source: source, Label: label}
+	return &worktree.Checkout{Dir: f.dir(key), Note: note, Source: source, Label: label, Room: f.settings.Store.CheckFree}
 }
 
 // share has the attachment show the checkout of the key. The caller holds mu.

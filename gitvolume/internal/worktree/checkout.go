@@ -59,6 +59,8 @@ type Checkout struct {
 	// Label is the SELinux label for what a pod is to read: the runtime relabels only
 	// volumes that a pod may write. Where the file system carries none it is not set.
 	Label string
+	// Room is a Mover's, and counts while the tree holds no commit yet; nil: there is room.
+	Room func() error
 }
 
 // Follow makes the tree hold the commit, of which that is the tree, and returns what of
@@ -103,6 +105,9 @@ func (c *Checkout) follow(ctx context.Context, commit, tree object.ID) ([]Skip, 
 	defer root.Close()
 	keeper := &noteKeeper{path: c.Note, note: n, commit: commit}
 	m := &Mover{Tree: root, Source: c.Source, Intents: keeper, Fresh: metadata.Plain(), Label: c.Label}
+	if n.Commit.IsZero() {
+		m.Room = c.Room
+	}
 	if n.Next != nil {
 		keeper.commit = n.Next.Commit
 		moved, err := m.Resume(ctx, Intent{From: n.Tree, To: n.Next.Tree, Token: n.Next.Token})

@@ -2,11 +2,13 @@ package worktree
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,6 +87,39 @@ func TestCheckoutIsNotToBeChanged(t *testing.T) {
 	write(t, c.Note, "{")
 	if _, err := c.Follow(t.Context(), two, two); !errors.Is(err, ErrChanged) {
 		t.Errorf("a broken note: %v", err)
+	}
+}
+
+// A small repository can stand for files without end.
+func TestANewCheckoutStopsWhereThereIsNoRoom(t *testing.T) {
+	v := newVolume(t)
+	c := v.checkout()
+	large, many, small := upstream{}, upstream{}, upstream{"f": "1"}
+	for i := range 1000 {
+		many[fmt.Sprintf("d%d/f%d", i%10, i)] = "1"
+		if i < 5 {
+			large[strconv.Itoa(i)] = strings.Repeat("0", askedEvery)
+		}
+	}
+	full := errors.New("full")
+	asked := 0
+	c.Room = func() error {
+		if asked++; asked < 3 {
+			return nil
+		}
+		return full
+	}
+	for name, files := range map[string]upstream{"large": large, "many": many} {
+		asked = 0
+		tree := v.treeOf(files)
+		if _, err := c.Follow(t.Context(), tree, tree); !errors.Is(err, full) {
+			t.Errorf("%s: %v", name, err)
+		}
+		v.holds(upstream{})
+		v.follow(c, v.treeOf(small))
+		v.follow(c, tree) // What goes on does not ask.
+		v.holds(files)
+		v.do(errors.Join(os.RemoveAll(c.Dir), os.Remove(c.Note)))
 	}
 }
 

@@ -48,6 +48,9 @@ type Mover struct {
 	// Label is the SELinux label of all that is written, empty for what the kernel gives
 	// by itself.
 	Label string
+	// Room is asked now and then, as more and more is written, and has an error when there is
+	// no room for more; nil: nobody is asked, and the disk's own end counts.
+	Room func() error
 }
 
 // Moved is what became of a move. All lists are sorted.
@@ -142,7 +145,7 @@ func (m *Mover) over(ctx context.Context, intent Intent, differences []history.D
 	}
 	return &move{
 		Mover: m, ctx: ctx, intent: intent, root: root, cursor: cursor,
-		writer:  writer{source: m.Source, fresh: m.Fresh, label: m.labelOf(cursor), separately: separate},
+		writer:  writer{source: m.Source, fresh: m.Fresh, label: m.labelOf(cursor), room: m.Room, separately: separate},
 		moved:   Moved{Refused: refused},
 		touched: map[string]bool{}, before: func(string, string) {},
 	}, nil

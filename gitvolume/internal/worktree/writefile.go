@@ -24,6 +24,9 @@ type writer struct {
 	separately int
 	unsynced   bool
 	buffer     []byte
+	// room is the Mover's Room, and spent what was written since it was asked last.
+	room  func() error
+	spent int64
 }
 
 // errVanished says that a directory in which something was to be made is gone.
@@ -98,7 +101,7 @@ func (w *writer) content(fd int, blob object.ID) error {
 	if w.buffer == nil {
 		w.buffer = make([]byte, 256<<10)
 	}
-	n, err := io.CopyBuffer(handleWriter(fd), onlyReader{from}, w.buffer)
+	n, err := io.CopyBuffer(spender{w, handleWriter(fd)}, onlyReader{from}, w.buffer)
 	if err == nil && n != size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -174,6 +177,9 @@ func giveLink(dir *descent.Directory, fd int, a attributes) (Stat, error) {
 
 // leaf makes the file or link name.
 func (w *writer) leaf(dir *descent.Directory, name string, side history.Side, a attributes) (onDisk, error) {
+	if err := w.spend(perEntry); err != nil {
+		return onDisk{}, err
+	}
 	if side.Mode == object.Symlink {
 		return w.link(dir, name, side, a)
 	}
@@ -183,6 +189,9 @@ func (w *writer) leaf(dir *descent.Directory, name string, side history.Side, a 
 // directory makes the directory name, and gives it what the directory it is in has. It
 // is closed to all others until then.
 func (w *writer) directory(cursor *Cursor, name string, parent descent.Stat) error {
+	if err := w.spend(perEntry); err != nil {
+		return err
+	}
 	dir := cursor.Here()
 	if err := uninterrupted(func() error { return unix.Mkdirat(dir.Fd(), name, 0o700) }); err != nil {
 		return makeError("make a directory", err)
