@@ -17,9 +17,17 @@ const childEnv = "HISTORY_TEST_COMMITS_TO"
 // childLargeEnv has it commit large files with that, which take most of its time.
 const childLargeEnv = "HISTORY_TEST_COMMITS_LARGE"
 
+// childRecoverEnv has it recover a repository, and say what became of that.
+const childRecoverEnv = "HISTORY_TEST_RECOVERS"
+
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		panic(commitForEver(dir, os.Getenv(childLargeEnv) != ""))
+	}
+	if dir := os.Getenv(childRecoverEnv); dir != "" {
+		_, err := Recover(dir)
+		fmt.Println(err)
+		return
 	}
 	// Most of the time of a random test goes to git; -rapid.checks asks for more of them.
 	if err := flag.Set("rapid.checks", "40"); err != nil {

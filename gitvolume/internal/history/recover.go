@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	git "github.com/libgit2/git2go/v34"
+	"golang.org/x/sys/unix"
 
 	"liken.sh/csicommon/durable"
 	"liken.sh/csicommon/errortext"
@@ -107,8 +108,11 @@ func (r *recovery) loose() error {
 			}
 			err = errors.Join(err, file.file.Close())
 		}
-		if err == nil || errors.Is(err, fs.ErrPermission) {
+		switch {
+		case err == nil || errors.Is(err, fs.ErrPermission):
 			return nil
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM):
+			return fmt.Errorf("read an object: %w", err) // Which says nothing about it.
 		}
 		return r.remove(path, &r.done.Objects)
 	})

@@ -3,9 +3,11 @@ package history
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,6 +116,33 @@ func truncateLoose(t *testing.T, r *Repository, peer *peer, cut func([]byte) []b
 	path := r.loosePath(peer.id("content\n", "hash-object", "--stdin"))
 	overwrite(t, path, cut(must(os.ReadFile(path))))
 	return must(filepath.Rel(r.dir, path))
+}
+
+// TestRecoverWithoutDescriptors recovers a repository in a process that can open no file: that
+// says nothing about an object, which may be all there is of a commit.
+func TestRecoverWithoutDescriptors(t *testing.T) {
+	if err := exec.Command("strace", "-o", "/dev/null", "true").Run(); err != nil {
+		t.Skipf("strace is needed, and a process that may be traced: %v", err)
+	}
+	for _, errno := range []string{"EMFILE", "ENFILE", "ENOMEM"} {
+		t.Run(errno, func(t *testing.T) {
+			r, peer := newRepository(t)
+			must(r.Blob([]byte("content\n")))
+			if err := r.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(r.dir, truncateLoose(t, r, peer, func(b []byte) []byte { return b }))
+			child := exec.Command("strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-e", "inject=openat:error="+errno, os.Args[0])
+			child.Env = append(os.Environ(), childRecoverEnv+"="+r.dir)
+			said, err := child.CombinedOutput()
+			if err != nil || !strings.Contains(string(said), "recover the repository: read an object") {
+				t.Errorf("%v: %s", err, said)
+			}
+			if !exists(path) {
+				t.Error("the object was removed")
+			}
+		})
+	}
 }
 
 // TestCreateAgain repairs the files of the repository itself, and keeps what is in it.
