@@ -52,10 +52,14 @@ func (v *Volume) follow(ctx context.Context, up upstream) error {
 	if err != nil {
 		return err
 	}
+	takenBack, err := v.takenBack(before.Base, up.tip)
+	if err != nil {
+		return err
+	}
 	then.Base, then.Followed = up.tip, true
 	err = v.moveTo(ctx, then)
 	if v.position.Tip == then.Tip {
-		v.sayRebased(replayed, up.tip)
+		v.sayRebased(replayed, up.tip, takenBack)
 		v.clock.pushed()
 		v.owe()
 		if !v.position.HasUnpushed() {
@@ -92,6 +96,20 @@ func (v *Volume) onto(ctx context.Context, base, tip object.ID) (then store.Posi
 	}
 	then.Tip = rebased.Tip
 	return then, rebased.Replayed, err
+}
+
+// takenBack is the commit that the branch was at, if the branch was forced back since and
+// does not have it any more; none else, and where too little was fetched to know.
+func (v *Volume) takenBack(was, tip object.ID) (object.ID, error) {
+	if was.IsZero() || was == tip {
+		return object.ID{}, nil
+	}
+	defer v.Keeper.Native()()
+	contained, err := v.Repository.Contains(tip, was)
+	if contained || errors.Is(err, history.ErrShallow) {
+		return object.ID{}, nil
+	}
+	return was, err
 }
 
 // lastContained is the last own commit that the ref has already, as when the answer to a

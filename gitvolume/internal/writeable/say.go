@@ -142,11 +142,21 @@ func (v *Volume) sayUpstreamMoved(to object.ID) {
 	v.Report.Raise(report.UpstreamMoved, fmt.Sprintf("%s moved to %s, and the tree has changes that are not committed: it is left as it is", short(v.Ref), short(to)))
 }
 
-func (v *Volume) sayRebased(replayed int, onto object.ID) {
+// sayRebased says what moved with the branch: own commits onto its new tip, and away from the
+// tree what others took back of it, down from the commit that it was at.
+func (v *Volume) sayRebased(replayed int, onto, takenBack object.ID) {
 	v.Report.Clear(report.UpstreamMoved, report.RefDeleted)
 	v.countAhead()
+	var all []string
 	if replayed > 0 {
-		v.Report.Happened(report.Rebased, fmt.Sprintf("%d %s onto %s of %s", replayed, plural(replayed, "commit"), short(onto), short(v.Ref)))
+		all = append(all, fmt.Sprintf("%d %s onto %s of %s", replayed, plural(replayed, "commit"), short(onto), short(v.Ref)))
+	}
+	if !takenBack.IsZero() {
+		all = append(all, fmt.Sprintf("%s was forced from %s to %s: what was taken back there is gone from the tree too",
+			short(v.Ref), short(takenBack), short(onto)))
+	}
+	if len(all) > 0 {
+		v.Report.Happened(report.Rebased, strings.Join(all, "; "))
 	}
 }
 
