@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -121,7 +122,7 @@ func (p *plugin) abandon(failure error) error {
 	if failure == nil {
 		return nil
 	}
-	return fmt.Errorf("%w\n--- the driver's log ---\n%s", failure, p.log)
+	return fmt.Errorf("%w\n--- the log of %s ---\n%s", failure, filepath.Base(p.process.Path), p.log)
 }
 
 // fetch gets a page of the plugin's, once it serves.

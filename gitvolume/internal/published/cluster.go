@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
@@ -103,7 +104,8 @@ func (v *Volumes) Changed(pv string) {
 	if kept == nil {
 		return
 	}
-	if err := known.keepIn(kept); err != nil && !errors.Is(err, store.ErrNoRecord) {
+	err := known.keepIn(kept)
+	if err != nil && !errors.Is(err, store.ErrNoRecord) && !errors.Is(err, fs.ErrNotExist) { // It may just have gone.
 		v.settings.Log.Warn("what the cluster tells of a volume is not kept", "volume", info.Handle, "error", err)
 	}
 }

@@ -4,9 +4,11 @@ package soak
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -27,6 +29,8 @@ func (r *torture) bound(long time.Duration) {
 		all := make([]byte, 4<<20)
 		all = all[:runtime.Stack(all, true)]
 		_ = os.WriteFile(filepath.Join(r.place, "goroutines"), all, 0o600)
+		texts, _ := r.findings.all()
+		fmt.Println(strings.Join(texts, "\n")) // There is no end of the test to tell them.
 		r.conclude(failed)
 		if r.plugin != nil {
 			r.plugin.kill()
