@@ -20,6 +20,9 @@ import (
 // patience is for a slow and loaded machine; nothing waits that long in vain.
 const patience = 2 * time.Minute
 
+// tick is by how much the kernel's time of a file may be behind the clock, and more.
+const tick = 20 * time.Millisecond
+
 // place is a store with a bin, on the real file system.
 type place struct {
 	path, bin string
