@@ -69,7 +69,8 @@ bin/cluster:
 	@echo "building bin/cluster"
 	@go build -o bin/cluster ./hack/cluster
 
-# The pages install with it.
+# The pages install with it, and the tests of the charts run it: built before them, it takes
+# nothing of their time limit.
 .PHONY: bin/helm
 bin/helm: setup
 	@echo "building bin/helm$$([ -e bin/helm ] || echo ', the first time for minutes')"
@@ -88,7 +89,7 @@ sources = $(shell find csicommon pernode gitvolume -type f \( -name '*.go' -o -n
 
 .PHONY: unit
 unit: export LIKEN_TEST_SOURCES = $(sources)
-unit: setup helm ## Unit and integration tests of every module, most of the drivers' with the race detector.
+unit: setup bin/helm ## Unit and integration tests of every module, most of the drivers' with the race detector.
 	@# Tests mostly wait, for disks and for servers that do not answer.
 	@MODULES='csicommon pernode' hack/each go test -race -p 4 -timeout 30m ./...
 	@# git runs the binary of the tests each time as its helper. Where that is by the
@@ -105,12 +106,6 @@ unit: setup helm ## Unit and integration tests of every module, most of the driv
 	@# The race detector multiplies the memory that these measure.
 	@cd csicommon && go test -run '^TestMemory$$' ./persistentvolume
 	@cd gitvolume && go test -run '^TestLeaks$$' ./internal/history
-
-# The tests of the charts run it. Built before them, it takes nothing of their
-# time limit.
-.PHONY: helm
-helm: setup
-	@cd hack/helm && GOWORK=off go tool -n helm >/dev/null
 
 # What a target found before is tried by each run of the tests; this looks for more.
 .PHONY: fuzz

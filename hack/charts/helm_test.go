@@ -12,18 +12,20 @@ import (
 	"testing"
 )
 
-// helmPath builds helm, unless Go has it in its cache, and returns its path.
+// helmPath builds helm as make bin/helm does, unless it is there, and returns its path. As a
+// tool, Go would compile it without regard to GOFLAGS, and so share nothing with all else.
 var helmPath = sync.OnceValues(func() (string, error) {
-	cmd := exec.Command("go", "tool", "-n", "helm")
+	path, err := filepath.Abs("../../bin/helm")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-o", path, "helm.sh/helm/v4/cmd/helm")
 	cmd.Dir = "../helm"
 	cmd.Env = append(os.Environ(), "GOWORK=off")
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	path, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("build helm: %w\n%s", err, said.Bytes())
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build helm: %w\n%s", err, said)
 	}
-	return strings.TrimSpace(string(path)), nil
+	return path, nil
 })
 
 // helm runs it, away from the user's own settings and repositories, and returns
