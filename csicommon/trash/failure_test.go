@@ -12,22 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/csitest/inodeflags"
 	"liken.sh/csicommon/csitest/logtest"
 	"liken.sh/csicommon/csitest/mountns"
 )
-
-// immutable sets or clears the flag that keeps even root from deleting path.
-func immutable(t *testing.T, path string, flags int) {
-	t.Helper()
-	file, err := os.Open(path)
-	check(t, err)
-	defer file.Close()
-	if err := unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, flags); err != nil {
-		t.Skipf("setting the immutable flag on this file system and as this user: %v", err)
-	}
-}
-
-const fsImmutable = 0x10 // FS_IMMUTABLE_FL of linux/fs.h.
 
 func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 	p := newPlace(t)
@@ -40,15 +28,8 @@ func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 	check(t, p.Bin.Put(p.dir, "w"))
 	at, err := filepath.Glob(p.bin + "/.*/v")
 	check(t, err)
-	t.Cleanup(func() {
-		for _, name := range []string{"kept/f", "shut"} {
-			if path := filepath.Join(at[0], name); !missing(path) {
-				immutable(t, path, 0)
-			}
-		}
-	})
-	immutable(t, filepath.Join(at[0], "kept/f"), fsImmutable)
-	immutable(t, filepath.Join(at[0], "shut"), fsImmutable)
+	inodeflags.Fix(t, filepath.Join(at[0], "kept/f"), inodeflags.Immutable)
+	inodeflags.Fix(t, filepath.Join(at[0], "shut"), inodeflags.Immutable)
 
 	synctest.Test(t, func(t *testing.T) {
 		p.reopen(t) // Its channel must belong to the bubble for the time in it to pass.
@@ -70,8 +51,8 @@ func TestImmutableFilesAreLeftLoggedOnceAndTriedAgain(t *testing.T) {
 		if got := strings.Count(p.lines.String(), "level=WARN"); got != 4 {
 			t.Errorf("%d warnings in a day: %s", got, p.lines.String())
 		}
-		immutable(t, filepath.Join(at[0], "kept/f"), 0)
-		immutable(t, filepath.Join(at[0], "shut"), 0)
+		check(t, inodeflags.Set(filepath.Join(at[0], "kept/f"), 0))
+		check(t, inodeflags.Set(filepath.Join(at[0], "shut"), 0))
 		time.Sleep(latest + time.Second)
 		synctest.Wait()
 		if p.Bin.Pending() != 0 {

@@ -2,43 +2,12 @@ package worktree
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"liken.sh/csicommon/csitest/inodeflags"
 	"liken.sh/gitvolume/internal/metadata"
 )
-
-// Flags of linux/fs.h.
-const (
-	immutableFlag  = 0x10
-	appendOnlyFlag = 0x20
-)
-
-// fix gives a file or directory the flag, until the test ends.
-func (v *volume) fix(path string, flag int) {
-	v.t.Helper()
-	if err := setFlag(v.at(path), flag); err != nil {
-		v.t.Skipf("setting flags on this file system and as this user: %v", err)
-	}
-	v.t.Cleanup(func() { _ = setFlag(v.at(path), 0) })
-}
-
-// setFlag has a file have that one of the flags, or none of them.
-func setFlag(path string, flag int) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	flags, err := unix.IoctlGetInt(int(file.Fd()), unix.FS_IOC_GETFLAGS)
-	if err != nil {
-		return err
-	}
-	return unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, flags&^(immutableFlag|appendOnlyFlag)|flag)
-}
 
 // What the application made immutable, or to be added to alone, is as if it had written it: a
 // move that cannot be leaves the tree as it is, and no intent.
@@ -50,23 +19,23 @@ func TestMoveMeetsWhatIsImmutable(t *testing.T) {
 		flag      int
 		conflicts []string
 	}{
-		{"a file that upstream changes", upstream{"f": "1", "g": "1"}, upstream{"f": "2", "g": "2"}, "f", immutableFlag, []string{"f"}},
-		{"a file to be added to", upstream{"f": "1", "g": "1"}, upstream{"f": "2", "g": "2"}, "f", appendOnlyFlag, []string{"f"}},
-		{"a file that upstream removes", upstream{"f": "1", "g": "1"}, upstream{"g": "2"}, "f", immutableFlag, []string{"f"}},
-		{"a file that becomes a directory", upstream{"f": "1"}, upstream{"f/x": "2"}, "f", immutableFlag, []string{"f"}},
-		{"a directory that gets a file", upstream{"d/f": "1", "g": "1"}, upstream{"d/f": "1", "d/n": "1", "g": "2"}, "d", immutableFlag, []string{"d/n"}},
-		{"a directory that gets a directory", upstream{"d/f": "1"}, upstream{"d/f": "1", "d/n/x": "1"}, "d", immutableFlag, []string{"d/n"}},
-		{"a directory in which a file changes", upstream{"d/f": "1"}, upstream{"d/f": "2"}, "d", appendOnlyFlag, []string{"d/f"}},
-		{"a directory that upstream removes", upstream{"d/f": "1"}, upstream{}, "d", immutableFlag, []string{"d/f"}},
-		{"a directory that becomes a file", upstream{"d/f": "1"}, upstream{"d": "2"}, "d", immutableFlag, []string{"d"}},
-		{"a file in a directory that becomes a file", upstream{"d/e/f": "1", "d/g": "1"}, upstream{"d": "2"}, "d/e/f", immutableFlag, []string{"d"}},
-		{"a directory above one that changes", upstream{"d/e/f": "1"}, upstream{"d/e/f": "2"}, "d", immutableFlag, nil},
-		{"a file that upstream leaves", upstream{"f": "1", "g": "1"}, upstream{"f": "1", "g": "2"}, "f", immutableFlag, nil},
+		{"a file that upstream changes", upstream{"f": "1", "g": "1"}, upstream{"f": "2", "g": "2"}, "f", inodeflags.Immutable, []string{"f"}},
+		{"a file to be added to", upstream{"f": "1", "g": "1"}, upstream{"f": "2", "g": "2"}, "f", inodeflags.AppendOnly, []string{"f"}},
+		{"a file that upstream removes", upstream{"f": "1", "g": "1"}, upstream{"g": "2"}, "f", inodeflags.Immutable, []string{"f"}},
+		{"a file that becomes a directory", upstream{"f": "1"}, upstream{"f/x": "2"}, "f", inodeflags.Immutable, []string{"f"}},
+		{"a directory that gets a file", upstream{"d/f": "1", "g": "1"}, upstream{"d/f": "1", "d/n": "1", "g": "2"}, "d", inodeflags.Immutable, []string{"d/n"}},
+		{"a directory that gets a directory", upstream{"d/f": "1"}, upstream{"d/f": "1", "d/n/x": "1"}, "d", inodeflags.Immutable, []string{"d/n"}},
+		{"a directory in which a file changes", upstream{"d/f": "1"}, upstream{"d/f": "2"}, "d", inodeflags.AppendOnly, []string{"d/f"}},
+		{"a directory that upstream removes", upstream{"d/f": "1"}, upstream{}, "d", inodeflags.Immutable, []string{"d/f"}},
+		{"a directory that becomes a file", upstream{"d/f": "1"}, upstream{"d": "2"}, "d", inodeflags.Immutable, []string{"d"}},
+		{"a file in a directory that becomes a file", upstream{"d/e/f": "1", "d/g": "1"}, upstream{"d": "2"}, "d/e/f", inodeflags.Immutable, []string{"d"}},
+		{"a directory above one that changes", upstream{"d/e/f": "1"}, upstream{"d/e/f": "2"}, "d", inodeflags.Immutable, nil},
+		{"a file that upstream leaves", upstream{"f": "1", "g": "1"}, upstream{"f": "1", "g": "2"}, "f", inodeflags.Immutable, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			v := newVolume(t)
 			v.start(row.from)
-			v.fix(row.fixed, row.flag)
+			inodeflags.Fix(t, v.at(row.fixed), row.flag)
 			before := v.onDisk()
 			moved := v.move(v.treeOf(row.to))
 			if !slices.Equal(moved.Conflicts, row.conflicts) || len(moved.Late) > 0 {
@@ -88,14 +57,14 @@ func TestMoveMeetsWhatBecomesImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := newVolume(t)
 			v.start(upstream{"f": "1", "g": "1"})
-			v.fix("f", 0)
+			inodeflags.Fix(t, v.at("f"), 0)
 			store := &intents{}
 			tree := v.treeOf(to)
 			mv := must(v.mover(store).begin(t.Context(), newIntent(v.root, tree)))
 			defer func() { mv.cursor.Close() }()
 			mv.before = func(step, path string) {
 				if step == "put" && path == "f" {
-					v.do(setFlag(v.at("f"), immutableFlag))
+					v.do(inodeflags.Set(v.at("f"), inodeflags.Immutable))
 				}
 			}
 			moved, err := mv.move()
@@ -116,7 +85,7 @@ func TestReplayInWhatIsImmutable(t *testing.T) {
 	v := newVolume(t)
 	v.start(upstream{"d/f": "1"})
 	v.setEntry("d/e", metadata.Entry{Kind: metadata.Empty})
-	v.fix("d", immutableFlag)
+	inodeflags.Fix(t, v.at("d"), inodeflags.Immutable)
 	_, err := v.tree.ReplayAll(t.Context(), v.replayOf())
 	v.do(err)
 	v.holds(upstream{"d/f": "1"})

@@ -1,13 +1,11 @@
 package writeable_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"liken.sh/csicommon/csitest/inodeflags"
 	"liken.sh/gitvolume/internal/report"
 )
 
@@ -19,8 +17,8 @@ func TestImmutableFile(t *testing.T) {
 		n := w.node()
 		n.publish()
 		n.settle(time.Minute)
-		n.fix("b", true)
-		defer n.fix("b", false)
+		b := filepath.Join(n.tree(), "b")
+		inodeflags.Fix(n.t, b, inodeflags.Immutable)
 		w.put("main", files{"b": "2"})
 		n.write("a", "2")
 		n.settle(time.Minute)
@@ -32,7 +30,9 @@ func TestImmutableFile(t *testing.T) {
 		w.remoteHas(side, files{"a": "3", "b": "1"})
 		n.publish()
 		n.has(files{"a": "3", "b": "1"})
-		n.fix("b", false)
+		if err := inodeflags.Set(b, 0); err != nil {
+			n.t.Fatal(err)
+		}
 		w.put("main", files{"a": "3"}) // Somebody takes it over.
 		n.write("a", "4")
 		n.settle(time.Minute)
@@ -40,25 +40,4 @@ func TestImmutableFile(t *testing.T) {
 		w.remoteHas("main", files{"a": "4", "b": "2"})
 		n.stop()
 	})
-}
-
-// fix makes a file immutable, or one like others again.
-func (n *node) fix(path string, fixed bool) {
-	n.t.Helper()
-	const immutable = 0x10 // FS_IMMUTABLE_FL of linux/fs.h.
-	file, err := os.Open(filepath.Join(n.tree(), path))
-	if err != nil {
-		n.t.Fatal(err)
-	}
-	defer file.Close()
-	flags, err := unix.IoctlGetInt(int(file.Fd()), unix.FS_IOC_GETFLAGS)
-	if flags &^= immutable; fixed {
-		flags |= immutable
-	}
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, flags)
-	}
-	if err != nil {
-		n.t.Skipf("setting flags on this file system and as this user: %v", err)
-	}
 }
