@@ -92,14 +92,20 @@ func TestALostClusterIsNotANewStore(t *testing.T) {
 	}
 }
 
+// giveOwnDisk opens the store anew, on a file system of its own.
+func (f *fixture) giveOwnDisk() {
+	f.t.Helper()
+	f.must(f.store.Close())
+	f.command("mount", "-t", "tmpfs", "disk", f.dir)
+	f.t.Cleanup(func() { _ = f.store.Close(); f.command("umount", "-l", f.dir) })
+	f.open()
+}
+
 // A disk with errors goes read-only under the running pods: they must still be
 // taken off it, by this process and by the next.
 func TestAReadOnlyStoreLetsGo(t *testing.T) {
 	f := newFixture(t)
-	f.must(f.store.Close())
-	f.command("mount", "-t", "tmpfs", "disk", f.dir)
-	t.Cleanup(func() { _ = f.store.Close(); f.command("umount", "-l", f.dir) })
-	f.open()
+	f.giveOwnDisk()
 	f.must(f.publish("h1", "1"))
 	f.must(f.publish("h2", "2"))
 	// As the kernel does it after an error: the file system, not its mount.
@@ -137,10 +143,7 @@ func TestAReadOnlyStoreLetsGo(t *testing.T) {
 // while its disk is read-only: the mount is so too, and not only the file system.
 func TestAStoreThatIsMountedReadOnly(t *testing.T) {
 	f := newFixture(t)
-	f.must(f.store.Close())
-	f.command("mount", "-t", "tmpfs", "disk", f.dir)
-	t.Cleanup(func() { _ = f.store.Close(); f.command("umount", "-l", f.dir) })
-	f.open()
+	f.giveOwnDisk()
 	f.must(f.publish("h1", "1"))
 	f.must(f.unpublish("h1", "1"))
 	f.command("mount", "-o", "remount,ro", f.dir)

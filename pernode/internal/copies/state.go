@@ -32,12 +32,14 @@ func (s *Store) State(volume string) (State, error) {
 		state.Unmounted = s.isGone(hold.Target)
 		state.Deleted = !state.Unmounted // it shows something else: the copy was moved
 	}
-	locations, err := s.locations(volume)
-	if err != nil {
-		return state, err
-	}
-	for _, m := range mounts {
-		state.Deleted = state.Deleted || m.Deleted || m.Location != locations[0]
+	if state.Held {
+		locations, err := s.locations(volume)
+		if err != nil {
+			return state, err
+		}
+		for _, m := range mounts {
+			state.Deleted = state.Deleted || m.Deleted || m.Location != locations[0]
+		}
 	}
 	var st unix.Stat_t
 	err = unix.Fstatat(int(s.copies.Fd()), volume, &st, unix.AT_SYMLINK_NOFOLLOW)
