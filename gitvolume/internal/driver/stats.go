@@ -10,8 +10,8 @@ import (
 	"liken.sh/gitvolume/internal/report"
 )
 
-// firstMeasurement bounds how long a call waits for a tree that was never measured. The
-// kubelet asks again a minute later.
+// firstMeasurement bounds how long a call waits for a tree that was never measured, or for
+// a disk that does not answer. The kubelet asks again a minute later.
 const firstMeasurement = 5 * time.Second
 
 // NodeGetVolumeStats reports what the volume's tree uses and what its file system has.

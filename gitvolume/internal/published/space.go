@@ -22,18 +22,14 @@ type Space struct {
 }
 
 // Space is that of the volume at a path where it is published; else the error wraps
-// ErrNotPublished. It waits for nothing but the first measurement.
+// ErrNotPublished. It waits for nothing but the disk and the first measurement, and no
+// longer than ctx.
 func (v *Volumes) Space(ctx context.Context, handle, at string) (Space, error) {
 	dir, err := v.dirAt(handle, at)
 	if err != nil {
 		return Space{}, err
 	}
-	tree, err := openTree(dir)
-	if err != nil {
-		return Space{}, err
-	}
-	defer tree.Close()
-	space, err := usage.SpaceOf(tree)
+	space, err := v.questions.Space(ctx, handle, func() (usage.Space, error) { return spaceIn(dir) })
 	if err != nil {
 		return Space{}, err
 	}
@@ -42,6 +38,15 @@ func (v *Volumes) Space(ctx context.Context, handle, at string) (Space, error) {
 		return Space{}, fmt.Errorf("measure volume %q: %w", handle, err)
 	}
 	return Space{Used: used, Space: space}, nil
+}
+
+func spaceIn(dir string) (usage.Space, error) {
+	tree, err := openTree(dir)
+	if err != nil {
+		return usage.Space{}, err
+	}
+	defer tree.Close()
+	return usage.SpaceOf(tree)
 }
 
 func (v *Volumes) dirAt(handle, at string) (string, error) {

@@ -91,9 +91,11 @@ type Volumes struct {
 	settings Settings
 	targets  *target.Targets
 	meter    *usage.Meter
-	handles  keyedmutex.Mutex
-	follows  follows
-	poked    chan struct{} // A class may be due.
+	// questions are those about a tree's disk that a call asks without its volume's lock.
+	questions usage.Questions
+	handles   keyedmutex.Mutex
+	follows   follows
+	poked     chan struct{} // A class may be due.
 	// reclaimable is told that a tree may be one that nobody needs.
 	reclaimable chan struct{}
 

@@ -19,28 +19,9 @@ func (s *Store) Space() (usage.Space, error) { return usage.SpaceOf(s.dir.Dir())
 // SpaceAt returns that of the file system the volume's copy is on, which may be
 // a disk of its own. The error wraps ErrNoCopy or ErrNotPublished when the
 // volume is not published there, and ctx's own when that ends before the disk has
-// answered. Somebody asks every minute: while a disk hangs, one question waits for it.
+// answered.
 func (s *Store) SpaceAt(ctx context.Context, volume, at string) (usage.Space, error) {
-	unlock, err := s.questions.Lock(ctx, volume)
-	if err != nil {
-		return usage.Space{}, err
-	}
-	type answer struct {
-		space usage.Space
-		err   error
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		defer unlock()
-		space, err := s.spaceAt(volume, at)
-		answered <- answer{space, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.space, a.err
-	case <-ctx.Done():
-		return usage.Space{}, fmt.Errorf("the disk of the copy of volume %q does not answer: %w", volume, ctx.Err())
-	}
+	return s.questions.Space(ctx, volume, func() (usage.Space, error) { return s.spaceAt(volume, at) })
 }
 
 func (s *Store) spaceAt(volume, at string) (usage.Space, error) {

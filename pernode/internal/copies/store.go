@@ -22,6 +22,7 @@ import (
 	"liken.sh/csicommon/storedir"
 	"liken.sh/csicommon/target"
 	"liken.sh/csicommon/trash"
+	"liken.sh/csicommon/usage"
 )
 
 // The names below a store.
@@ -85,7 +86,7 @@ type Store struct {
 	places  keyedmutex.Mutex // Targets that a call is at work on.
 	targets *target.Targets
 	// questions are those about a copy's disk that a call asks without its volume's lock.
-	questions keyedmutex.Mutex
+	questions usage.Questions
 
 	mu     sync.Mutex
 	stamps map[string]stamp // of the holds known to be right, by volume
