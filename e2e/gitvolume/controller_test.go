@@ -63,23 +63,26 @@ func TestClassOfAClaim(t *testing.T) {
 	s := newSpace(t)
 	s.secret("token", s.TokenSecret())
 	before := s.Commit(t, "private", "main", "file", "one")
+	// A class that the resizer has not seen yet when a claim names it never counts.
+	wrong := s.Class(map[string]string{"push.quiesce": "1s"})
+	right := s.Class(map[string]string{"push.quiesce": "5s"})
+	paused := s.Class(map[string]string{"armed": "false"})
 	claim := s.writeable("private", "")
 	s.Start("pod", cluster.PodSpec("", cluster.Claim(claim)))
 	s.Runs("pod", cluster.Patient)
 	was := s.Get("pod")
 	s.Exec("pod", "echo two > /data/file")
 
-	s.nameClass(claim, s.Class(map[string]string{"push.quiesce": "1s"}))
+	s.nameClass(claim, wrong)
 	s.tellsOnTheClaim(claim, "VolumeModifyFailed", "push.quiesce", "5s or more")
 	if now := s.Git(t, "private", "rev-parse main"); now != before {
 		t.Errorf("a class that is refused has main be at %s", now)
 	}
-	right := s.Class(map[string]string{"push.quiesce": "5s"})
 	s.nameClass(claim, right)
 	s.bothTell("pod", claim, "GitVolumeArmed", right)
 	s.has("private", "main", "file", "two")
 
-	s.nameClass(claim, s.Class(map[string]string{"armed": "false"}))
+	s.nameClass(claim, paused)
 	s.bothTell("pod", claim, "GitVolumeUnarmed", "pauses")
 	s.Exec("pod", "echo three > /data/file")
 	before = s.Git(t, "private", "rev-parse main")
@@ -211,11 +214,11 @@ func TestTwoControllers(t *testing.T) {
 		s.shows(node, "file", "two")
 	}
 
+	class := s.Class(soon())
 	claim = s.written(corev1.PersistentVolumeReclaimRetain)
 	killed := leads(t, "")
 	kube.Run(t, "kubectl", "--namespace", gitDriver.Namespace, "delete", "pod", killed, "--force", "--grace-period=0", "--wait=false")
 	leads(t, killed)
-	class := s.Class(soon())
 	s.nameClass(claim, class)
 	cluster.Eventually(t, cluster.Patient, "the class counts", func() error {
 		pv, err := kube.Client.CoreV1().PersistentVolumes().Get(t.Context(), claim, metav1.GetOptions{})
