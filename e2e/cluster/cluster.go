@@ -70,16 +70,14 @@ func Connect(root, dir string) (*Cluster, error) {
 	return &Cluster{Client: client, Nodes: nodes, root: root, path: dir + ":" + os.Getenv("PATH"), nodes: newTurns()}, nil
 }
 
-// linkHelm builds helm, unless Go has it in its cache.
+// linkHelm has commands find the helm that `make bin/helm` built, and no other program
+// beside it.
 func linkHelm(root, dir string) error {
-	build := exec.Command("go", "tool", "-n", "helm")
-	build.Dir = filepath.Join(root, "hack/helm")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	helm, err := output(build)
-	if err != nil {
-		return fmt.Errorf("build helm: %w", err)
+	built := filepath.Join(root, "bin/helm")
+	if _, err := os.Stat(built); err != nil {
+		return fmt.Errorf("run `make bin/helm` first: %w", err)
 	}
-	if err := os.Symlink(strings.TrimSpace(helm), filepath.Join(dir, "helm")); err != nil {
+	if err := os.Symlink(built, filepath.Join(dir, "helm")); err != nil {
 		return fmt.Errorf("put helm in place: %w", err)
 	}
 	return nil
