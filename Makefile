@@ -62,6 +62,11 @@ cluster-down: bin/cluster ## Stop it and delete what it kept; what was built sta
 images: bin/cluster ## Build the drivers' images, and load them into the cluster if it runs.
 	@bin/cluster images 'pernode=$(call version,pernode)' 'gitvolume=$(call version,gitvolume)'
 
+# As a tool of Go's, it would be compiled with what only debuggers read.
+.PHONY: bin/golangci-lint
+bin/golangci-lint: setup
+	@cd hack && GOWORK=off go build -o ../bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
 # Go knows best whether anything changed.
 .PHONY: bin/cluster
 bin/cluster:
@@ -131,10 +136,9 @@ soak: setup ## Torture the drivers and check what is left (root): make soak DRIV
 # files of the other one, and what it cannot read there is excused by nothing.
 .PHONY: lint
 lint: export GOLANGCI_LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/liken-lint$(CURDIR)
-lint: setup ## golangci-lint and actionlint, licences, known vulnerabilities of what is linked.
+lint: bin/golangci-lint ## golangci-lint and actionlint, licences, known vulnerabilities of what is linked.
 	@# All at once: what the modules import in common is looked at once.
-	@lint=$(call tool,golangci-lint) && \
-	"$$lint" run --allow-parallel-runners $$(go list -m -f '{{.Dir}}/...')
+	@bin/golangci-lint run --allow-parallel-runners $$(go list -m -f '{{.Dir}}/...')
 	@$(call tool,actionlint) .github/workflows/*.yaml
 	@cd hack/licences && GOWORK=off CGO_ENABLED=0 go run . check ../../pernode ./cmd/pernode && \
 	GOWORK=off go run . check ../../gitvolume ./cmd/gitvolume

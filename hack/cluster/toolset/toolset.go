@@ -28,6 +28,9 @@ type Set struct {
 	// VersionFlags are the linker's, by which programs know their version: what is
 	// no `go install` of a release does not know it.
 	VersionFlags func(version string) []string
+	// AsTests has it be compiled as the tests are, with which it has the Kubernetes client
+	// in common, of the same version: that is compiled once then.
+	AsTests bool
 }
 
 // Sets are all sets, the quickest first: a mistake in the set-up of the machine
@@ -62,12 +65,12 @@ func Sidecars() []Set {
 		{
 			Name: "resizer", Module: "github.com/kubernetes-csi/external-resizer/v2",
 			Packages:     inDirectory("github.com/kubernetes-csi/external-resizer/v2/cmd", "csi-resizer"),
-			VersionFlags: version,
+			VersionFlags: version, AsTests: true,
 		},
 		{
 			Name: "provisioner", Module: "github.com/kubernetes-csi/external-provisioner/v6",
 			Packages:     inDirectory("github.com/kubernetes-csi/external-provisioner/v6/cmd", "csi-provisioner"),
-			VersionFlags: version,
+			VersionFlags: version, AsTests: true,
 		},
 	}
 }
@@ -176,7 +179,6 @@ func (b Builder) Ensure(set Set) (string, error) {
 }
 
 func (b Builder) build(set Set, dir string) error {
-	module := filepath.Join(b.Modules, set.Name)
 	version, err := b.Version(set)
 	if err != nil {
 		return err
@@ -187,15 +189,22 @@ func (b Builder) build(set Set, dir string) error {
 		flags = append(flags, set.VersionFlags(version)...)
 	}
 	meter := &meter{set: set.Name + " " + version, say: b.Progress}
-	if err := meter.count(b.goCommand(module, "list", "-deps", "-f", "{{if not .Standard}}.{{end}}"), set); err != nil {
+	if err := meter.count(b.goCommand(set, "list", "-deps", "-f", "{{if not .Standard}}.{{end}}"), set); err != nil {
 		return err
 	}
+	build := []string{"build", "-v", "-gcflags=all=-dwarf=false", "-o", dir + "/"}
+	if set.AsTests {
+		// The same file for any host all the same.
+		flags = append(flags, "-linkmode", "external", "-extldflags", "-static")
+	} else {
+		build = append(build, "-trimpath")
+	}
+	build = append(build, "-ldflags", strings.Join(flags, " "))
 	// All at once, so that packages are compiled for several programs at a time.
-	build := []string{"build", "-v", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", strings.Join(flags, " "), "-o", dir + "/"}
 	for _, pkg := range set.Packages {
 		build = append(build, pkg)
 	}
-	if err := meter.run(b.goCommand(module, build...)); err != nil {
+	if err := meter.run(b.goCommand(set, build...)); err != nil {
 		return err
 	}
 	return rename(set, dir)
@@ -219,12 +228,15 @@ func rename(set Set, dir string) error {
 	return nil
 }
 
-func (b Builder) goCommand(module string, arguments ...string) *exec.Cmd {
+func (b Builder) goCommand(set Set, arguments ...string) *exec.Cmd {
 	command := exec.Command("go", arguments...)
-	command.Dir = module
+	command.Dir = filepath.Join(b.Modules, set.Name)
 	// A workspace would lend these modules versions that they do not name; and
 	// without cgo the programs run on any host.
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly -buildvcs=false", "CGO_ENABLED=0")
+	if set.AsTests {
+		command.Env = append(command.Env, "CGO_ENABLED=1")
+	}
 	return command
 }
 
