@@ -107,6 +107,9 @@ type Position struct {
 	// Leaving is what the side branch has to be at for it to be deleted: the volume is back
 	// from it.
 	Leaving object.ID `json:"leaving,omitzero"`
+	// Left is the last of the volume's commits on a side branch that it is back from and that
+	// stayed on the remote; zero if none did. The volume does not go on from there.
+	Left object.ID `json:"left,omitzero"`
 	// Followed tells that the ref existed once, so that its absence is a deletion.
 	Followed bool `json:"followed,omitempty"`
 	// Metadata is the commit with the volume's own record of modes and owners, MetadataBase

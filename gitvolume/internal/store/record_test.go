@@ -41,7 +41,7 @@ func fullRecord() Record {
 		Group:   &group, GroupGiven: true,
 		Position: Position{
 			Tree: Identity{Inode: 4711, Born: 1784030000123456789},
-			Tip:  id("1"), Base: id("2"), Side: id("4"), Diverged: true, Followed: true, Leaving: id("9"),
+			Tip:  id("1"), Base: id("2"), Side: id("4"), Diverged: true, Followed: true, Leaving: id("9"), Left: id("b"),
 			Metadata: id("5"), MetadataBase: id("6"), MetadataAgreed: id("a"), Replaying: true, Stopped: true,
 			Move: &Move{From: id("1"), To: id("3"), FromTree: id("7"), ToTree: id("8"), Token: "0123456789abcdef", Then: after},
 		},
@@ -150,7 +150,7 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 	positions := rapid.Custom(func(t *rapid.T) Position {
 		return Position{
 			Tip: ids.Draw(t, "tip"), Base: ids.Draw(t, "base"), Side: ids.Draw(t, "side"), Metadata: ids.Draw(t, "metadata"),
-			MetadataBase: ids.Draw(t, "metadata base"), MetadataAgreed: ids.Draw(t, "agreed"), Leaving: ids.Draw(t, "leaving"),
+			MetadataBase: ids.Draw(t, "metadata base"), MetadataAgreed: ids.Draw(t, "agreed"), Leaving: ids.Draw(t, "leaving"), Left: ids.Draw(t, "left"),
 			Replaying: rapid.Bool().Draw(t, "replaying"), Diverged: rapid.Bool().Draw(t, "diverged"),
 			Followed: rapid.Bool().Draw(t, "followed"), Stopped: rapid.Bool().Draw(t, "stopped"),
 		}
