@@ -63,6 +63,8 @@ func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error)
 	then.Base, then.Followed, then.Diverged, then.Side = up.tip, true, false, object.ID{}
 	if up.side == p.Side {
 		then.Leaving = p.Side
+	} else if then.Left, err = v.leftAt(ctx, up); err != nil {
+		return false, err
 	}
 	err = v.moveTo(ctx, then)
 	var written *treeConflict
@@ -85,21 +87,22 @@ func (v *Volume) healedBy(ctx context.Context, replay history.Replay) (bool, err
 }
 
 // leave deletes the side branch that the volume is back from, unless somebody put commits
-// on it meanwhile.
+// on it meanwhile. One that stays is left behind.
 func (v *Volume) leave(ctx context.Context) error {
 	if v.position.Leaving.IsZero() {
 		return nil
 	}
 	err := v.Remote.DeleteBranch(ctx, v.Side, v.position.Leaving)
+	p := v.position
+	p.Leaving, p.Left = object.ID{}, object.ID{}
 	var moved *remote.Moved
 	var declined *remote.Declined
 	switch {
 	case errors.As(err, &moved) || errors.As(err, &declined):
+		p.Left = v.position.Leaving
 		v.saySideKept(err)
 	case err != nil:
 		return err
 	}
-	p := v.position
-	p.Leaving = object.ID{}
 	return v.keep(p)
 }

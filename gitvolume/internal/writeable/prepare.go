@@ -181,10 +181,13 @@ func (v *Volume) begin(ctx context.Context, up upstream) (store.Position, error)
 	}
 	if !open {
 		// Which tip the volume pushed, only the node knows that did.
-		if described, err := v.Repository.Describe(up.side); err == nil && v.isOwn(described.Message) {
-			p.Leaving = up.side
+		own, err := v.lastOwn(up.side)
+		if own == up.side {
+			p.Leaving = own
+		} else {
+			p.Left = own
 		}
-		return p, nil
+		return p, err
 	}
 	p.Tip, p.Base, p.Side, p.Diverged = up.side, *base, up.side, true
 	return p, nil

@@ -30,6 +30,9 @@ var (
 	ErrRefDeleted = errors.New("the ref was deleted")
 	// ErrSideTaken says that a branch is in the way of the volume's side branch.
 	ErrSideTaken = errors.New("the side branch has others' commits")
+	// ErrSideLeft says that a side branch which the volume is back from is in the way of the
+	// next one.
+	ErrSideLeft = errors.New("the side branch of before is still there")
 	// ErrRestless says that a remote tells something else of its refs each time.
 	ErrRestless = errors.New("the remote's refs go to and fro")
 )
@@ -222,7 +225,7 @@ func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 				return false, err
 			}
 		}
-		expected, err := v.sideExpected(up)
+		expected, err := v.sideExpected(ctx, up)
 		if err != nil {
 			return false, err
 		}
@@ -235,7 +238,7 @@ func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 			return false, err
 		}
 		p := v.position
-		p.Side = p.Tip
+		p.Side, p.Left = p.Tip, object.ID{}
 		again, err := v.sent(ctx, p, pushed, tries)
 		if err != nil || again == nil {
 			return false, err
@@ -248,8 +251,9 @@ func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 	return false, fmt.Errorf("%s moved before each of %d tries: %w", v.Side, mostRebases+1, ErrSideTaken)
 }
 
-// sideExpected is where the side branch is now, if the volume may go on from there.
-func (v *Volume) sideExpected(up upstream) (object.ID, error) {
+// sideExpected is where the side branch is now, if the volume may go on from there. One that
+// it left has to go first.
+func (v *Volume) sideExpected(ctx context.Context, up upstream) (object.ID, error) {
 	if up.side.IsZero() || up.side == v.position.Side {
 		return up.side, nil
 	}
@@ -259,6 +263,23 @@ func (v *Volume) sideExpected(up upstream) (object.ID, error) {
 	}
 	if contains {
 		return up.side, nil // Only the answer to a push was lost.
+	}
+	if up.side == v.position.Left {
+		var declined *remote.Declined
+		if err = v.Remote.DeleteBranch(ctx, v.Side, up.side); errors.As(err, &declined) {
+			err = fmt.Errorf("%w: %s cannot be deleted by the volume; delete or rename it: %w", ErrSideLeft, v.Side, err)
+		}
+		return object.ID{}, err
+	}
+	last, err := v.lastOwn(up.side)
+	if err != nil {
+		return object.ID{}, err
+	}
+	switch left, err := v.isLeft(last, up); {
+	case err != nil:
+		return object.ID{}, err
+	case left:
+		return object.ID{}, fmt.Errorf("%w: somebody put commits on %s, which stays as it is; delete or rename it", ErrSideLeft, v.Side)
 	}
 	own, err := v.ownsSide(up)
 	if err != nil {

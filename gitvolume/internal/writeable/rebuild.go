@@ -56,6 +56,7 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	default:
 		p.Tip, p.Base, p.Side, p.Diverged = found.tip, found.base, found.side, found.diverged
 	}
+	p.Left = v.position.Left
 	if !p.Diverged {
 		p.Leaving = v.position.Leaving
 	}

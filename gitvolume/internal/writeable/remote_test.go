@@ -38,7 +38,9 @@ type nodeRemote struct {
 	down    error
 	before  func(operation string)
 	decline map[string]string
-	lost    bool // The answer to the next push is.
+	// keeps has the remote decline that branches are deleted.
+	keeps bool
+	lost  bool // The answer to the next push is.
 	// restless has each push be told that the ref moved, of which a fetch sees nothing.
 	restless bool
 	// hangs has a push last for as long as it may.
@@ -214,6 +216,11 @@ func (r *nodeRemote) DeleteBranch(_ context.Context, ref string, tip object.ID) 
 	}
 	if now != tip.String() {
 		return &remote.Moved{Ref: ref, Tip: r.parse(now)}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keeps {
+		return &remote.Declined{Ref: ref, Words: "deletion prohibited"}
 	}
 	return os.Remove(filepath.Join(r.upstream.Dir, ref))
 }

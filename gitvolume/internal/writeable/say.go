@@ -176,7 +176,11 @@ func (v *Volume) sayHealed(up upstream, side object.ID) {
 	v.Report.Clear(report.Diverged, report.UpstreamMoved, report.RefDeleted, report.PushFailed)
 	v.countAhead()
 	message := fmt.Sprintf("%s has what was on %s: the volume is back on it", short(v.Ref), short(v.Side))
-	if !up.side.IsZero() && up.side != side {
+	switch {
+	case up.side.IsZero() || up.side == side:
+	case up.side == v.position.Left:
+		message += "; the branch stays"
+	default:
 		message += "; the branch stays, as others put commits on it"
 	}
 	v.Report.Happened(report.Healed, message)

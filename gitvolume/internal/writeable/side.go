@@ -34,8 +34,11 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 		}
 	}
 	base, open, err := v.openSide(ctx, up)
-	if err != nil || base == nil || !open {
+	switch {
+	case err != nil || base == nil:
 		return v.position.Diverged, err
+	case !open:
+		return v.position.Diverged, v.passBy(up)
 	}
 	if v.pending > 0 {
 		v.sayUpstreamMoved(up.side)
@@ -52,7 +55,7 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 	}
 	then.Base, then.Side, then.Diverged, then.Followed = *base, up.side, true, true
 	// It may have been about to be deleted, when the ref had what is on it.
-	then.Leaving = object.ID{}
+	then.Leaving, then.Left = object.ID{}, object.ID{}
 	if then, err = v.rerecord(then, v.Side, up); err != nil {
 		return false, err
 	}
@@ -68,6 +71,60 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 	v.owe()
 	v.sayDiverged(errOtherNode)
 	return true, nil
+}
+
+// passBy has a volume that is on the ref leave a side branch of which the ref has all: once
+// the ref is changed further, that cannot be seen any more.
+func (v *Volume) passBy(up upstream) error {
+	if v.position.Diverged {
+		return nil
+	}
+	own, err := v.lastOwn(up.side)
+	if err != nil || own == v.position.Left {
+		return err
+	}
+	p := v.position
+	p.Left = own
+	return v.keep(p)
+}
+
+// leftAt is what Position.Left is once the volume went back to the ref where the remote is
+// now: what it knows of the side branch is behind it. What it does not know another node
+// pushed, which the next start takes in unless the ref has that too.
+func (v *Volume) leftAt(ctx context.Context, up upstream) (object.ID, error) {
+	before := v.position.Left
+	if up.side.IsZero() {
+		return before, nil
+	}
+	own, err := v.lastOwn(up.side)
+	if err != nil || own.IsZero() {
+		return before, err
+	}
+	if known, err := v.has(v.position.Tip, own); known || err != nil {
+		return own, err
+	}
+	base, open, err := v.openSide(ctx, up)
+	if err != nil || base == nil || open {
+		return before, err
+	}
+	return own, nil
+}
+
+// isLeft tells whether a commit of the volume's on a side branch is one that it left behind.
+// A branch that is to be deleted yet is not, once the ref was forced: it may be all that has
+// what is on it.
+func (v *Volume) isLeft(own object.ID, up upstream) (bool, error) {
+	left := v.position.Left
+	if !v.position.Leaving.IsZero() {
+		left = v.position.Leaving
+		if goesOn, err := v.has(up.tip, v.position.Base); !goesOn || err != nil {
+			return false, err
+		}
+	}
+	if own == left {
+		return !own.IsZero(), nil
+	}
+	return v.has(left, own)
 }
 
 // errOtherNode is why a volume is diverged that was not before.

@@ -93,38 +93,50 @@ func (v *Volume) upstreamRecord(tip object.ID, branch string) (record metadata.R
 }
 
 // ownsSide tells whether the remote's side branch is this volume's: one of the commits
-// that it has beyond the ref carries its trailer.
+// that it has beyond the ref carries its trailer, and is none that it left behind.
 func (v *Volume) ownsSide(up upstream) (bool, error) {
 	if up.side == v.position.Side {
 		return true, nil
 	}
-	commit, err := v.Repository.CommitOf(up.side)
-	if errors.Is(err, history.ErrNotCommit) || err == nil && commit != up.side {
-		return false, nil
+	own, err := v.lastOwn(up.side)
+	if err != nil || own.IsZero() {
+		return false, err
 	}
-	for i := range mostSideCommits {
+	if left, err := v.isLeft(own, up); left || err != nil {
+		return false, err
+	}
+	if own == up.side || up.tip.IsZero() {
+		return true, nil
+	}
+	// What the ref has, it has with all before it: no older one need be looked at. One look a
+	// commit would take hours with a long branch of somebody's.
+	merged, err := v.Repository.Contains(up.tip, own)
+	return !merged && err == nil, err
+}
+
+// lastOwn is the last commit of the volume on a side branch, zero if that has none.
+func (v *Volume) lastOwn(side object.ID) (object.ID, error) {
+	commit, err := v.Repository.CommitOf(side)
+	if errors.Is(err, history.ErrNotCommit) || err == nil && commit != side {
+		return object.ID{}, nil
+	}
+	if err != nil {
+		return object.ID{}, err
+	}
+	for range mostSideCommits {
+		described, err := v.Repository.Describe(commit)
 		if err != nil {
-			return false, err
-		}
-		var described history.Description
-		if described, err = v.Repository.Describe(commit); err != nil {
-			return false, err
+			return object.ID{}, err
 		}
 		if v.isOwn(described.Message) {
-			if i == 0 || up.tip.IsZero() {
-				return true, nil
-			}
-			// What the ref has, it has with all before it: no older one need be looked at. One
-			// look a commit would take hours with a long branch of somebody's.
-			merged, err := v.Repository.Contains(up.tip, commit)
-			return !merged && err == nil, err
+			return commit, nil
 		}
 		if len(described.Parents) == 0 {
-			return false, nil
+			break
 		}
 		commit = described.Parents[0]
 	}
-	return false, err
+	return object.ID{}, nil
 }
 
 // mostSideCommits is how far back a side branch is searched for a commit of the volume.
