@@ -124,6 +124,9 @@ type Position struct {
 	// Replaying tells that files were put in place of which the metadata may not have been
 	// replayed yet: what they look like is not the application's.
 	Replaying bool `json:"replaying,omitempty"`
+	// Late tells that the tree holds, on top of Tip, what the application wrote over what
+	// upstream changed too, and that the volume has yet to diverge for it.
+	Late bool `json:"late,omitempty"`
 	// Stopped tells that the last stop committed all of the tree.
 	Stopped bool `json:"stopped,omitempty"`
 	// Move is the move of the tree that was begun and may not be finished; nil: none.

@@ -42,7 +42,7 @@ func fullRecord() Record {
 		Position: Position{
 			Tree: Identity{Inode: 4711, Born: 1784030000123456789},
 			Tip:  id("1"), Base: id("2"), Side: id("4"), Diverged: true, Followed: true, Leaving: id("9"), Left: id("b"),
-			Metadata: id("5"), MetadataBase: id("6"), MetadataAgreed: id("a"), Replaying: true, Stopped: true,
+			Metadata: id("5"), MetadataBase: id("6"), MetadataAgreed: id("a"), Replaying: true, Late: true, Stopped: true,
 			Move: &Move{From: id("1"), To: id("3"), FromTree: id("7"), ToTree: id("8"), Token: "0123456789abcdef", Then: after},
 		},
 	}
@@ -151,7 +151,7 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 		return Position{
 			Tip: ids.Draw(t, "tip"), Base: ids.Draw(t, "base"), Side: ids.Draw(t, "side"), Metadata: ids.Draw(t, "metadata"),
 			MetadataBase: ids.Draw(t, "metadata base"), MetadataAgreed: ids.Draw(t, "agreed"), Leaving: ids.Draw(t, "leaving"), Left: ids.Draw(t, "left"),
-			Replaying: rapid.Bool().Draw(t, "replaying"), Diverged: rapid.Bool().Draw(t, "diverged"),
+			Replaying: rapid.Bool().Draw(t, "replaying"), Late: rapid.Bool().Draw(t, "late"), Diverged: rapid.Bool().Draw(t, "diverged"),
 			Followed: rapid.Bool().Draw(t, "followed"), Stopped: rapid.Bool().Draw(t, "stopped"),
 		}
 	})

@@ -92,7 +92,7 @@ func (k *noteKeeper) Store(intent Intent) error {
 }
 
 // Done notes that the tree came where it was to be.
-func (k *noteKeeper) Done(intent Intent) error {
+func (k *noteKeeper) Done(intent Intent, _ bool) error {
 	return k.set(note{Commit: k.commit, Tree: intent.To})
 }
 

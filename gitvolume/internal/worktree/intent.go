@@ -23,8 +23,10 @@ type Intent struct {
 type Intents interface {
 	// Store keeps the intent. The tree is between From and To.
 	Store(intent Intent) error
-	// Done forgets the intent: the tree holds To, whether or not it was stored.
-	Done(intent Intent) error
+	// Done forgets the intent: the tree holds To, whether or not it was stored. late tells
+	// that there are Late paths, which no later look can find: they are as if written on
+	// top of To.
+	Done(intent Intent, late bool) error
 	// Abandon forgets the intent: the tree holds From.
 	Abandon(intent Intent) error
 }

@@ -273,5 +273,5 @@ func (mv *move) done() (*Moved, error) {
 	slices.Sort(moved.Late)
 	moved.Late = slices.Compact(moved.Late)
 	slices.Sort(moved.Written)
-	return &moved, mv.Intents.Done(mv.intent)
+	return &moved, mv.Intents.Done(mv.intent, len(moved.Late) > 0)
 }

@@ -26,8 +26,13 @@ type intents struct {
 	holds  object.ID
 }
 
-func (i *intents) Store(intent Intent) error   { i.held = intent; i.stored++; return nil }
-func (i *intents) Done(intent Intent) error    { i.held, i.holds = Intent{}, intent.To; return nil }
+func (i *intents) Store(intent Intent) error { i.held = intent; i.stored++; return nil }
+
+func (i *intents) Done(intent Intent, _ bool) error {
+	i.held, i.holds = Intent{}, intent.To
+	return nil
+}
+
 func (i *intents) Abandon(intent Intent) error { i.held, i.holds = Intent{}, intent.From; return nil }
 
 // upstream is what a commit of somebody else holds: paths to content. A path that ends

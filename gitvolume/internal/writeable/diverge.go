@@ -12,7 +12,7 @@ import (
 // diverge has the volume go on on its side branch. Nothing of the tree changes.
 func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	p := v.position
-	p.Diverged, p.Side = true, object.ID{}
+	p.Diverged, p.Side, p.Late = true, object.ID{}, false
 	p, err := v.rerecord(p, v.Side, up)
 	if err != nil {
 		return err
@@ -26,6 +26,9 @@ func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	if errors.As(why, &late) && late.moved && v.Arming.Unarmed == nil {
 		// What the application wrote is what the side branch is for.
 		v.agenda.addPaths(late.paths)
+		if len(late.paths) == 0 {
+			v.agenda.addEverything()
+		}
 		return v.commit(ctx, true)
 	}
 	return nil

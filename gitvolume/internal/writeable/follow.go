@@ -18,6 +18,7 @@ import (
 // treeConflict is the error of a move of the tree in whose way is what the application
 // wrote since its last commit.
 type treeConflict struct {
+	// paths are none if an earlier process, or try, knew them.
 	paths []string
 	// moved says that this came out when the tree had been moved: it is where it was to be,
 	// but for these paths, which are as the application has them.
@@ -25,6 +26,9 @@ type treeConflict struct {
 }
 
 func (c *treeConflict) Error() string {
+	if len(c.paths) == 0 {
+		return "changed both by upstream and by the application, as the tree was moved"
+	}
 	return "changed both by upstream and by the application: " + printed(c.paths)
 }
 
@@ -173,17 +177,27 @@ func (v *Volume) finishMove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = v.arrive(ctx, moved)
-		var written *treeConflict
-		if errors.As(err, &written) {
-			return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
-		}
-		return err
+		return v.divergeLate(ctx, v.arrive(ctx, moved))
 	}
 	if v.position.Replaying {
-		return v.replay(ctx, nil)
+		if err := v.replay(ctx, nil); err != nil {
+			return err
+		}
+	}
+	if v.position.Late {
+		return v.divergeLate(ctx, &treeConflict{moved: true})
 	}
 	return nil
+}
+
+// divergeLate has a volume whose tree was moved diverge if that came out with a conflict,
+// from what is known of the remote without asking it.
+func (v *Volume) divergeLate(ctx context.Context, err error) error {
+	var written *treeConflict
+	if errors.As(err, &written) {
+		return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
+	}
+	return err
 }
 
 func (v *Volume) mover(then store.Position) *worktree.Mover {
@@ -235,7 +249,7 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 		return err
 	}
 	v.sayRefused(moved.Refused)
-	if len(moved.Late) > 0 {
+	if len(moved.Late) > 0 || v.position.Late {
 		return &treeConflict{paths: moved.Late, moved: true}
 	}
 	return nil
@@ -299,9 +313,11 @@ func (i *intents) Store(intent worktree.Intent) error {
 }
 
 // Done implements worktree.Intents.
-func (i *intents) Done(worktree.Intent) error {
+func (i *intents) Done(_ worktree.Intent, late bool) error {
 	p := i.then
 	p.Move, p.Replaying = nil, true
+	// Those of before count until it has diverged. On the side branch there is no need to.
+	p.Late = (p.Late || late) && !p.Diverged
 	return i.volume.keep(p)
 }
 

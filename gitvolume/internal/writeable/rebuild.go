@@ -58,7 +58,7 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	}
 	p.Left = v.position.Left
 	if !p.Diverged {
-		p.Leaving = v.position.Leaving
+		p.Leaving, p.Late = v.position.Leaving, v.position.Late
 	}
 	if err := v.anchor(p); err != nil {
 		return err
