@@ -37,7 +37,8 @@ type step struct {
 // Edit makes the changes to a tree and gives the new one. The zero id is the empty
 // tree, as a start and as a result. Only directories on changed paths are read and
 // written; a directory that becomes empty disappears; entries that no change names
-// stay byte for byte. At most one change may name a path.
+// stay byte for byte. Of a name that a changed directory has twice the first counts, as it
+// does for git, and the others go. At most one change may name a path.
 func (r *Repository) Edit(tree object.ID, changes []Change) (object.ID, error) {
 	steps := make([]step, len(changes))
 	for i := range changes {
@@ -99,13 +100,11 @@ func (r *Repository) edit(tree object.ID, steps []step) (object.ID, int, error) 
 	if err != nil {
 		return object.ID{}, 0, err
 	}
+	nodes = firstOfEach(nodes)
 	slices.SortStableFunc(steps, func(a, b step) int {
 		return cmp.Or(strings.Compare(a.name, b.name), strings.Compare(a.rest, b.rest))
 	})
-	at, err := places(nodes, steps)
-	if err != nil {
-		return object.ID{}, 0, fmt.Errorf("edit the tree %s: %w", tree, err)
-	}
+	at := places(nodes, steps)
 	changed, added, removed := false, []node(nil), 0
 	for len(steps) > 0 {
 		n := 1
@@ -147,20 +146,32 @@ func (r *Repository) edit(tree object.ID, steps []step) (object.ID, int, error) 
 	return id, len(nodes), err
 }
 
-// places finds the entries that the steps name. A name that a tree has twice cannot
-// be edited: which of the two was meant is unknown.
-func places(nodes []node, steps []step) (map[string]int, error) {
+// firstOfEach drops all but the first entry of a name. A stranger's tree may have one
+// twice, also as a file and as a directory, which do not lie side by side.
+func firstOfEach(nodes []node) []node {
+	ascending := true
+	for i := 1; i < len(nodes) && ascending; i++ {
+		ascending = nodes[i-1].name < nodes[i].name
+	}
+	if ascending {
+		return nodes // Nearly all are, and need no map.
+	}
+	seen := make(map[string]bool, len(nodes))
+	return slices.DeleteFunc(nodes, func(n node) bool {
+		again := seen[n.name]
+		seen[n.name] = true
+		return again
+	})
+}
+
+// places finds the entries that the steps name.
+func places(nodes []node, steps []step) map[string]int {
 	at := make(map[string]int, len(steps))
 	for _, s := range steps {
 		at[s.name] = -1
 	}
 	for i, n := range nodes {
-		place, named := at[n.name]
-		switch {
-		case !named:
-		case place >= 0:
-			return nil, fmt.Errorf("the name %q stands in it twice: %w", n.name, ErrDamaged)
-		default:
+		if _, named := at[n.name]; named {
 			at[n.name] = i
 		}
 	}
@@ -169,7 +180,7 @@ func places(nodes []node, steps []step) (map[string]int, error) {
 			delete(at, name)
 		}
 	}
-	return at, nil
+	return at
 }
 
 // replace makes the steps of one name: what stands there then, or keep is false.
