@@ -8,6 +8,7 @@ import (
 
 	"liken.sh/csicommon/descent"
 	"liken.sh/gitvolume/internal/history"
+	"liken.sh/gitvolume/internal/object"
 )
 
 // follow gives the successor of a file what the application changed of that one's owner
@@ -101,8 +102,11 @@ func (mv *move) removeOneEmptied(path string) (bool, error) {
 		return false, err
 	}
 	// It may be empty because the application removed what upstream has still.
-	_, err = mv.Source.Find(mv.intent.To, path)
-	if !errors.Is(err, history.ErrNotFound) {
+	has, err := mv.Source.Find(mv.intent.To, path)
+	if err == nil && (has.Mode == object.Directory || has.Mode == object.Submodule) {
+		return false, nil
+	}
+	if err != nil && !errors.Is(err, history.ErrNotFound) {
 		return false, err
 	}
 	err = removeEmpty(dir.Fd(), name)

@@ -27,22 +27,23 @@ type spot struct {
 const maxName = 255
 
 // newSpots orders differences by directory. What cannot be put into a tree is refused and
-// left out; the error is that of names that no commit can mean well with.
+// left out, of either commit: no tree has it, so that its like in the other one is new, or
+// goes. The error is that of names that no commit can mean well with.
 func newSpots(differences []history.Difference, source Source) (*spot, []Skip, error) {
 	root := &spot{}
 	var refused []Skip
 	for _, d := range differences {
-		fits, err := fits(d, source)
+		fitting, err := fitted(d, source)
 		if err != nil {
 			return nil, nil, err
 		}
-		if !fits {
-			if d.To.Mode != 0 {
-				refused = append(refused, Skip{Path: d.Path, Reason: Name})
-			}
+		if fitting.To != d.To {
+			refused = append(refused, Skip{Path: d.Path, Reason: Name})
+		}
+		if fitting.From == fitting.To {
 			continue
 		}
-		if err := root.add(d); err != nil {
+		if err := root.add(fitting); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -50,30 +51,60 @@ func newSpots(differences []history.Difference, source Source) (*spot, []Skip, e
 	return root, refused, nil
 }
 
-// fits tells whether a path can be in a tree. A name that some system takes for .git is
-// never created, and one of the application's own is nothing that upstream could change.
-func fits(d history.Difference, source Source) (bool, error) {
+// EditsOf is what the memory of one commit lacks to be one of the other. What no tree can
+// have is in neither, so its absence is no deletion by the application. The error is one of
+// the source, or of names that no commit can mean well with.
+func EditsOf(differences []history.Difference, source Source) ([]Edit, error) {
+	edits := make([]Edit, 0, len(differences))
+	for _, d := range differences {
+		to, err := fittedSide(d.Path, d.To, source)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, Edit{d.Path, Entry{Mode: to.Mode, Blob: to.ID}})
+	}
+	return edits, nil
+}
+
+// fitted is a difference without what no tree can have.
+func fitted(d history.Difference, source Source) (history.Difference, error) {
+	var err error
+	if d.From, err = fittedSide(d.Path, d.From, source); err == nil {
+		d.To, err = fittedSide(d.Path, d.To, source)
+	}
+	return d, err
+}
+
+// fittedSide is what a tree has of what a commit has at a path: nothing, if it cannot be
+// in one.
+func fittedSide(path string, side history.Side, source Source) (history.Side, error) {
+	if fits, err := fits(path, side, source); err != nil || !fits {
+		return history.Side{}, err
+	}
+	return side, nil
+}
+
+// fits tells whether what a commit has at a path can be in a tree. A name that some system
+// takes for .git is never created, and one of the application's own is nothing that
+// upstream could change.
+func fits(path string, side history.Side, source Source) (bool, error) {
 	names, fits := 0, true
-	for name := range strings.SplitSeq(d.Path, "/") {
+	for name := range strings.SplitSeq(path, "/") {
 		if !isName(name) {
-			return false, fmt.Errorf("a commit has the path %.200q: %w", d.Path, ErrName)
+			return false, fmt.Errorf("a commit has the path %.200q: %w", path, ErrName)
 		}
 		names++
 		fits = fits && len(name) <= maxName
 	}
-	mode := d.To.Mode
-	if mode == 0 {
-		mode = object.Regular
-	}
-	if !fits || names > maxDepth || history.CheckKind(d.Path, mode) != nil {
+	if side.Mode == 0 || !fits || names > maxDepth || history.CheckKind(path, side.Mode) != nil {
 		return false, nil
 	}
-	if mode != object.Symlink {
+	if side.Mode != object.Symlink {
 		return true, nil
 	}
-	destination, err := source.Content(d.To.ID)
+	destination, err := source.Content(side.ID)
 	if err != nil {
-		return false, fmt.Errorf("read the link %q of a commit: %w", d.Path, err)
+		return false, fmt.Errorf("read the link %q of a commit: %w", path, err)
 	}
 	return len(destination) > 0 && len(destination) <= maxLink && !bytes.Contains(destination, []byte{0}), nil
 }

@@ -204,9 +204,5 @@ func (v *Volume) differences(from, to object.ID) ([]worktree.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	edits := make([]worktree.Edit, 0, len(differences))
-	for _, d := range differences {
-		edits = append(edits, worktree.Edit{Path: d.Path, Entry: worktree.Entry{Mode: d.To.Mode, Blob: d.To.ID}})
-	}
-	return edits, nil
+	return worktree.EditsOf(differences, v.Repository)
 }
