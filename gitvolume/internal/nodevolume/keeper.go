@@ -3,7 +3,6 @@ package nodevolume
 import (
 	"errors"
 
-	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/store"
 	"liken.sh/gitvolume/internal/worktree"
 )
@@ -17,20 +16,20 @@ func (k keeper) Keep(p store.Position) error {
 }
 
 // KeepMemory implements writeable.Keeper.
-func (k keeper) KeepMemory(commit object.ID, m *worktree.Memory) error {
-	return k.volume.Store.SaveMemory(k.volume.handle(), commit, m)
+func (k keeper) KeepMemory(of store.Remembered, m *worktree.Memory) error {
+	return k.volume.Store.SaveMemory(k.volume.handle(), of, m)
 }
 
 // Memory implements writeable.Keeper.
-func (k keeper) Memory() (object.ID, *worktree.Memory) {
-	commit, memory, err := k.volume.Store.LoadMemory(k.volume.handle())
+func (k keeper) Memory() (store.Remembered, *worktree.Memory) {
+	of, memory, err := k.volume.Store.LoadMemory(k.volume.handle())
 	if err != nil {
 		if !errors.Is(err, store.ErrNoMemory) {
 			k.volume.Log.Warn("the tree is read as a whole", "error", err)
 		}
-		return object.ID{}, nil
+		return store.Remembered{}, nil
 	}
-	return commit, memory
+	return of, memory
 }
 
 // Native implements writeable.Keeper.

@@ -32,7 +32,7 @@ func TestAFullDisk(t *testing.T) {
 			f.onDisk("tmpfs", row.options)
 			want := f.volume("v")
 			f.volume("gone")
-			f.must(f.store.SaveMemory("v", id("1"), aMemory()))
+			f.must(f.store.SaveMemory("v", asOf("1"), aMemory()))
 			f.commit(f.repository(aURL), VolumeRef("v", AnchorTip))
 			filler := filepath.Join(f.dir, checkoutsDir, "filler")
 			f.must(os.Mkdir(filler, 0o700))
@@ -42,7 +42,7 @@ func TestAFullDisk(t *testing.T) {
 			changed.Staged = true
 			f.wants(f.store.Save(changed), unix.ENOSPC)
 			f.wants(f.store.Save(aRecord("new")), unix.ENOSPC)
-			f.wants(f.store.SaveMemory("v", id("2"), aMemory()), unix.ENOSPC)
+			f.wants(f.store.SaveMemory("v", asOf("2"), aMemory()), unix.ENOSPC)
 			if _, err := f.repository(otherURL).Use(t.Context()); err == nil {
 				t.Error("a new repository was made")
 			}
@@ -55,7 +55,7 @@ func TestAFullDisk(t *testing.T) {
 				if err != nil || len(problems) != 0 || len(records) != 1 || !reflect.DeepEqual(records[0], want) {
 					t.Errorf("All = %+v, %v, %v", records, problems, err)
 				}
-				f.remembers(id("1"))
+				f.remembers(asOf("1"))
 				if f.glob(volumesDir+"/*/*.next") != 0 {
 					t.Error("something half-written is left")
 				}

@@ -37,18 +37,20 @@ func FuzzMark(f *testing.F) {
 	})
 }
 
-// What is remembered of a tree is as of a commit, or of none.
+// What is remembered of a tree is as of two commits, or of none.
 func FuzzMemoryLine(f *testing.F) {
-	f.Add([]byte(memoryWord + strings.Repeat("a", 40) + "\nrest"))
-	f.Add([]byte(memoryWord + strings.Repeat("A", 40) + "\n"))
+	a, b := strings.Repeat("a", 40), strings.Repeat("b", 40)
+	f.Add([]byte(memoryWord + a + " " + b + "\nrest"))
+	f.Add([]byte(memoryWord + strings.ToUpper(a) + " " + b + "\n"))
+	f.Add([]byte(memoryWord + a + "\n" + b + "\n"))
 	f.Add([]byte(memoryWord))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		commit, err := readMemoryLine(bytes.NewReader(content))
+		of, err := readMemoryLine(bytes.NewReader(content))
 		switch {
-		case err != nil && (!errors.Is(err, ErrNoMemory) || !commit.IsZero()):
-			t.Errorf("%q: %s, %v", content, commit, err)
-		case err == nil && !bytes.HasPrefix(content, []byte(memoryWord+commit.String()+"\n")):
-			t.Errorf("%q is of %s", content, commit)
+		case err != nil && (!errors.Is(err, ErrNoMemory) || of != Remembered{}):
+			t.Errorf("%q: %s, %v", content, of, err)
+		case err == nil && !bytes.HasPrefix(content, []byte(memoryWord+of.Tip.String()+" "+of.Metadata.String()+"\n")):
+			t.Errorf("%q is of %s", content, of)
 		}
 	})
 }

@@ -32,7 +32,7 @@ var calls = map[string]func(s *Store) error{
 		}
 		return errors.Join(err, s.Save(r))
 	},
-	"save memory":    func(s *Store) error { return s.SaveMemory("v", id("2"), aMemory()) },
+	"save memory":    func(s *Store) error { return s.SaveMemory("v", asOf("2"), aMemory()) },
 	"remove":         func(s *Store) error { return s.Remove("v") },
 	"set aside tree": func(s *Store) error { _, err := s.SetAsideTree("v", "why"); return err },
 	"use": func(s *Store) error {
@@ -98,7 +98,7 @@ type killRow struct {
 func killRows() []killRow {
 	withVolume := func(f *fixture) {
 		f.volume("v")
-		f.must(f.store.SaveMemory("v", id("1"), aMemory()))
+		f.must(f.store.SaveMemory("v", asOf("1"), aMemory()))
 	}
 	return []killRow{
 		{"save", 2, func(*fixture) {}, func(f *fixture) { f.isTidy() }, func(f *fixture) { f.hasRecord() }},
@@ -108,9 +108,9 @@ func killRows() []killRow {
 			f.must(f.store.CheckTree(r))
 		}},
 		{"save memory", 1, withVolume, func(f *fixture) {
-			f.remembers(id("1"))
+			f.remembers(asOf("1"))
 		}, func(f *fixture) {
-			f.remembers(id("2"))
+			f.remembers(asOf("2"))
 		}},
 		{"remove", 1, withVolume, func(f *fixture) { f.hasContent(volumesDir + "/v/tree/file") }, func(f *fixture) {
 			if f.glob(volumesDir+"/*") != 0 {

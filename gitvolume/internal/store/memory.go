@@ -23,20 +23,24 @@ import (
 // read.
 var ErrNoMemory = errors.New("nothing is remembered of the tree")
 
-// memoryWord begins a memory's file, before the commit. What follows has a checksum of its
-// own.
+// Remembered is what a memory of a tree is as of: the commits that had its content, and the
+// record of its modes, owners and empty directories, when it was kept. Either may be zero.
+type Remembered struct{ Tip, Metadata object.ID }
+
+// memoryWord begins a memory's file, before the two commits. What follows has a checksum of
+// its own. A file of before there were two is none.
 const memoryWord = "git-csi-tree "
 
-// SaveMemory keeps what is remembered of the volume's tree as of the commit. It is not
+// SaveMemory keeps what is remembered of the volume's tree as of its commits. It is not
 // made durable, since it costs nothing but time to lose it; a crash leaves the old one, the
 // new one, or one that LoadMemory does not take.
-func (s *Store) SaveMemory(volume string, commit object.ID, memory *worktree.Memory) error {
+func (s *Store) SaveMemory(volume string, of Remembered, memory *worktree.Memory) error {
 	if err := handle.Check(volume); err != nil {
 		return err
 	}
 	path := s.path(volumesDir, volume, memoryFile)
 	next := path + durable.Suffix
-	err := writeMemory(next, commit, memory)
+	err := writeMemory(next, of, memory)
 	if err == nil {
 		s.step("put memory in place")
 		err = os.Rename(next, path)
@@ -48,13 +52,13 @@ func (s *Store) SaveMemory(volume string, commit object.ID, memory *worktree.Mem
 	return nil
 }
 
-func writeMemory(path string, commit object.ID, memory *worktree.Memory) error {
+func writeMemory(path string, of Remembered, memory *worktree.Memory) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
 	to := bufio.NewWriter(file)
-	_, err = fmt.Fprintf(to, "%s%s\n", memoryWord, commit)
+	_, err = fmt.Fprintf(to, "%s%s %s\n", memoryWord, of.Tip, of.Metadata)
 	if err == nil {
 		_, err = memory.WriteTo(to)
 	}
@@ -64,57 +68,61 @@ func writeMemory(path string, commit object.ID, memory *worktree.Memory) error {
 	return errors.Join(err, file.Close())
 }
 
-// LoadMemory gives what is remembered of the volume's tree, and as of which commit. The
+// LoadMemory gives what is remembered of the volume's tree, and as of what. The
 // error wraps ErrNoMemory where there is none and where it is broken.
-func (s *Store) LoadMemory(volume string) (object.ID, *worktree.Memory, error) {
-	commit, memory, err := s.loadMemory(volume)
+func (s *Store) LoadMemory(volume string) (Remembered, *worktree.Memory, error) {
+	of, memory, err := s.loadMemory(volume)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrBroken) || errors.Is(err, storedir.ErrNotAFile) {
 		err = fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
 	if err != nil {
-		return object.ID{}, nil, fmt.Errorf("load what is remembered of volume %q: %w", volume, err)
+		return Remembered{}, nil, fmt.Errorf("load what is remembered of volume %q: %w", volume, err)
 	}
-	return commit, memory, nil
+	return of, memory, nil
 }
 
-func (s *Store) loadMemory(volume string) (commit object.ID, memory *worktree.Memory, err error) {
+func (s *Store) loadMemory(volume string) (of Remembered, memory *worktree.Memory, err error) {
 	if err := handle.Check(volume); err != nil {
-		return commit, nil, err
+		return of, nil, err
 	}
 	dir, err := storedir.OpenDir(s.volumes, volume)
 	if err != nil {
-		return commit, nil, err
+		return of, nil, err
 	}
 	defer dir.Close()
 	file, err := storedir.OpenFile(dir, memoryFile, unix.O_RDONLY)
 	if err != nil {
-		return commit, nil, err
+		return of, nil, err
 	}
 	defer file.Close()
 	from := bufio.NewReader(file)
-	if commit, err = readMemoryLine(from); err != nil {
-		return commit, nil, err
+	if of, err = readMemoryLine(from); err != nil {
+		return of, nil, err
 	}
 	memory, err = worktree.ReadMemory(from)
-	return commit, memory, err
+	return of, memory, err
 }
 
-// readMemoryLine reads the commit.
-func readMemoryLine(from io.Reader) (object.ID, error) {
-	line := make([]byte, len(memoryWord)+2*object.IDSize+1)
+// readMemoryLine reads the commits.
+func readMemoryLine(from io.Reader) (of Remembered, err error) {
+	line := make([]byte, len(memoryWord)+2*(2*object.IDSize+1))
 	if _, err := io.ReadFull(from, line); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = ErrNoMemory
 		}
-		return object.ID{}, err
+		return of, err
 	}
 	text, found := strings.CutPrefix(string(line), memoryWord)
-	if !found {
-		return object.ID{}, ErrNoMemory
+	text, ended := strings.CutSuffix(text, "\n")
+	tip, metadata, two := strings.Cut(text, " ")
+	if !found || !ended || !two {
+		return of, ErrNoMemory
 	}
-	commit, err := object.Parse(strings.TrimSuffix(text, "\n"))
+	if of.Tip, err = object.Parse(tip); err == nil {
+		of.Metadata, err = object.Parse(metadata)
+	}
 	if err != nil {
-		return object.ID{}, fmt.Errorf("%w: %w", ErrNoMemory, err)
+		return Remembered{}, fmt.Errorf("%w: %w", ErrNoMemory, err)
 	}
-	return commit, nil
+	return of, nil
 }

@@ -146,27 +146,32 @@ func (v *Volume) commitRecord(branch string, record metadata.Record, on object.I
 // keepMemory keeps what is remembered of the tree, so that the next process need not read
 // all of it.
 func (v *Volume) keepMemory() {
-	if v.remembered == v.position.Tip || v.memory == nil {
+	now := store.Remembered{Tip: v.position.Tip, Metadata: v.position.Metadata}
+	if v.remembered == now || v.memory == nil {
 		return
 	}
-	if err := v.Keeper.KeepMemory(v.position.Tip, v.memory); err != nil {
+	if err := v.Keeper.KeepMemory(now, v.memory); err != nil {
 		v.Log.Warn("could not write down what is remembered of the tree: the next start reads all of it", "error", err)
 		return
 	}
-	v.remembered = v.position.Tip
+	v.remembered = now
 }
 
 // recall brings back what was remembered of the tree. What the tip changed since, and
 // everything if there is nothing, is read by the next scan.
 func (v *Volume) recall() error {
-	commit, memory := v.Keeper.Memory()
+	of, memory := v.Keeper.Memory()
 	if v.position.Partial && v.keepsRecord() {
 		memory = nil // It would hide what the record lacks.
 	}
 	if memory != nil {
-		edits, err := v.editsFrom(commit)
+		edits, err := v.editsFrom(of.Tip)
 		if err == nil {
-			v.memory, v.remembered = memory.With(edits), commit
+			memory = memory.With(edits)
+			edits, err = v.recordedSince(of.Metadata, memory)
+		}
+		if err == nil {
+			v.memory, v.remembered = v.withEmpty(memory.With(edits)), of
 			return nil
 		}
 		v.Log.Info("what was remembered of the tree cannot be used; all of it is read again", "error", err)
@@ -182,8 +187,61 @@ func (v *Volume) forget() error {
 	if err != nil {
 		return err
 	}
-	v.memory = empty.With(edits)
+	v.memory = v.withEmpty(empty.With(edits))
 	return nil
+}
+
+// recordedSince has all be looked at of which the record is another than when the memory was
+// kept: the memory may show what a file was like before, and the file be so again. What is
+// to be replayed is as the record has it before anything is looked at.
+func (v *Volume) recordedSince(commit object.ID, memory *worktree.Memory) ([]worktree.Edit, error) {
+	if commit == v.position.Metadata || v.position.Replaying || !v.keepsRecord() {
+		return nil, nil
+	}
+	before, err := v.Repository.Record(commit, v.branch())
+	if err != nil {
+		return nil, err
+	}
+	var edits []worktree.Edit
+	for path := range metadata.Diff(before, v.record) {
+		if e := memory.Entry(path); e != (worktree.Entry{}) {
+			e.Stat = worktree.Stat{}
+			edits = append(edits, worktree.Edit{Path: path, Entry: e})
+		}
+	}
+	return edits, nil
+}
+
+// withEmpty is a memory with the directories that the record has as empty ones: no commit
+// tells of them, and one that is not remembered could not be missed. Those that the tree may
+// not have been given yet are not among them.
+func (v *Volume) withEmpty(memory *worktree.Memory) *worktree.Memory {
+	if !v.keepsRecord() || v.position.Replaying || v.position.Partial {
+		return memory
+	}
+	var edits []worktree.Edit
+	for path, entry := range v.record.All() {
+		if entry.Kind == metadata.Empty && canHold(memory, path) {
+			edits = append(edits, worktree.Edit{Path: path, Entry: worktree.Entry{Mode: object.Directory}})
+		}
+	}
+	return memory.With(edits)
+}
+
+// canHold tells whether nothing is remembered at a path, nor a file on the way there.
+func canHold(memory *worktree.Memory, path string) bool {
+	if memory.Entry(path) != (worktree.Entry{}) {
+		return false
+	}
+	for i := range len(path) {
+		if path[i] != '/' {
+			continue
+		}
+		if mode := memory.Entry(path[:i]).Mode; mode != 0 && mode != object.Directory {
+			return false
+		}
+	}
+	return true
 }
 
 // editsFrom is what another commit's memory lacks to be one of the tip.

@@ -8,6 +8,7 @@ import (
 
 	"liken.sh/gitvolume/internal/ignore"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // Watch begins to watch the tree; Run follows it then.
@@ -183,7 +184,7 @@ func (v *Volume) rescan(ctx context.Context, now time.Time) error {
 // keepFirstMemory keeps the memory of the first look at everything, which is worth the
 // most; later ones are brought up to date by what was committed since.
 func (v *Volume) keepFirstMemory() {
-	if v.remembered.IsZero() {
+	if v.remembered == (store.Remembered{}) {
 		v.keepMemory()
 	}
 }

@@ -58,9 +58,9 @@ type Watch interface {
 // returns, but for the Memory, without which a scan reads everything.
 type Keeper interface {
 	Keep(p store.Position) error
-	KeepMemory(commit object.ID, m *worktree.Memory) error
-	// Memory is what was kept last and of which commit it is; nil if there is none.
-	Memory() (commit object.ID, m *worktree.Memory)
+	KeepMemory(of store.Remembered, m *worktree.Memory) error
+	// Memory is what was kept last and what it is as of; nil if there is none.
+	Memory() (of store.Remembered, m *worktree.Memory)
 	// Native says that work begins in which a crash ends the process, until done.
 	Native() (done func())
 }

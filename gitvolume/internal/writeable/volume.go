@@ -57,8 +57,8 @@ type Volume struct {
 	// unannounced says that a look at everything finds what no event had to announce: it is
 	// older than the watch, other rules count now, or a commit failed of what events announced.
 	unannounced bool
-	// remembered is the commit of the memory that was kept last.
-	remembered object.ID
+	// remembered is what the memory that was kept last is as of.
+	remembered store.Remembered
 
 	mail mailbox
 	turn turn

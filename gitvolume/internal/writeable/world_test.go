@@ -292,37 +292,39 @@ func (k *keeper) Keep(p store.Position) error {
 	return os.Rename(next, filepath.Join(k.dir, "position.json"))
 }
 
-func (k *keeper) KeepMemory(commit object.ID, m *worktree.Memory) error {
+func (k *keeper) KeepMemory(of store.Remembered, m *worktree.Memory) error {
 	file, err := os.Create(filepath.Join(k.dir, "memory"))
 	if err != nil {
 		return err
 	}
-	_, err = file.WriteString(commit.String())
+	_, err = file.WriteString(of.Tip.String() + of.Metadata.String())
 	if err == nil {
 		_, err = m.WriteTo(file)
 	}
 	return errors.Join(err, file.Close())
 }
 
-func (k *keeper) Memory() (object.ID, *worktree.Memory) {
+func (k *keeper) Memory() (of store.Remembered, m *worktree.Memory) {
 	file, err := os.Open(filepath.Join(k.dir, "memory"))
 	if err != nil {
-		return object.ID{}, nil
+		return of, nil
 	}
 	defer file.Close()
-	id := make([]byte, 2*object.IDSize)
-	if _, err := io.ReadFull(file, id); err != nil {
-		return object.ID{}, nil
+	ids := make([]byte, 4*object.IDSize)
+	if _, err := io.ReadFull(file, ids); err != nil {
+		return of, nil
 	}
-	commit, err := object.Parse(string(id))
+	if of.Tip, err = object.Parse(string(ids[:2*object.IDSize])); err != nil {
+		return of, nil
+	}
+	if of.Metadata, err = object.Parse(string(ids[2*object.IDSize:])); err != nil {
+		return of, nil
+	}
+	m, err = worktree.ReadMemory(file)
 	if err != nil {
-		return object.ID{}, nil
+		return of, nil
 	}
-	m, err := worktree.ReadMemory(file)
-	if err != nil {
-		return object.ID{}, nil
-	}
-	return commit, m
+	return of, m
 }
 
 func (k *keeper) Native() func() { return func() {} }
