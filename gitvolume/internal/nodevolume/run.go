@@ -140,6 +140,11 @@ func (v *Volume) isStores() bool { return v.Dir == v.Store.TreeDir(v.handle()) }
 func (v *Volume) Keep(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.keepTree(ctx)
+}
+
+// keepTree is Keep. The caller holds mu.
+func (v *Volume) keepTree(ctx context.Context) error {
 	class := v.current().Class
 	if v.work != nil || class.Policy == nil || !class.Policy.Armed || v.Position().Tree == (store.Identity{}) {
 		return nil
@@ -254,7 +259,7 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 	stopped := v.work
 	m := v.end()
 	if m == nil {
-		return nil
+		return v.stopWithout(ctx, stopped)
 	}
 	err := m.Stop(ctx, within)
 	switch {
@@ -269,6 +274,24 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 		return err
 	}
 	return errors.Join(err, v.closeMachine(m))
+}
+
+// stopWithout is Stop of a tree that could not be taken up so far, for which there was no
+// machine: it is committed if it can be taken up now.
+func (v *Volume) stopWithout(ctx context.Context, stopped *work) error {
+	if stopped.lingers {
+		return nil // Nothing was left to push.
+	}
+	err := v.keepTree(ctx)
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrUnfollowed), writeable.IsFinal(err), writeable.IsOfRemote(err):
+		v.Log.Error("the tree is not committed", "error", err)
+	default:
+		v.begin(&work{again: stopped.again})
+		return err
+	}
+	return nil
 }
 
 // ready is a machine that has taken up the tree. A tree that is not the volume's and a

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/nodevolume"
@@ -183,4 +185,44 @@ func TestUnfollowed(t *testing.T) {
 		t.Errorf("%d ends are remembered of a volume that is well", ends)
 	}
 	p.end()
+}
+
+// A tree that could not be taken up when the driver began, as there was no file to open, is
+// committed when its pod ends, and not given up as long as that cannot be.
+func TestStopOfATreeThatIsNotTakenUp(t *testing.T) {
+	// Not beside other tests, whose files it would take.
+	upstream := gittest.NewBare(t)
+	put(t, upstream, "main", files{"a": "1"})
+	dir := newDir(t)
+	p := newProcess(t, dir)
+	v := p.volume(wants(upstream.Dir)).publish()
+	v.stop()
+	p.end()
+
+	p = newProcess(t, dir)
+	v = p.volume(v.wish)
+	v.write("b", "1")
+	withoutFiles(t, func() {
+		check(t, v.Resume(t.Context()))
+		for range 2 {
+			if err := v.Stop(t.Context(), time.Second); err == nil {
+				t.Error("a tree that cannot be committed is given up")
+			}
+		}
+	})
+	v.stop()
+	check(t, v.Linger(t.Context(), time.Minute))
+	arrives(t, upstream, "main", files{"a": "1", "b": "1"})
+	v.stop()
+	p.end()
+}
+
+// withoutFiles has the process be unable to open any file meanwhile.
+func withoutFiles(t *testing.T, do func()) {
+	t.Helper()
+	var was unix.Rlimit
+	check(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &was))
+	check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}))
+	defer func() { check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &was)) }()
+	do()
 }

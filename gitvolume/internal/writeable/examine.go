@@ -17,7 +17,7 @@ import (
 // that is why it failed: git tells neither apart, and a repository that is broken would be
 // tried with for ever.
 func (v *Volume) examined(err error) error {
-	if IsRepositoryBroken(err) || saysNothingOfRepository(err) {
+	if IsRepositoryBroken(err) || IsOfRemote(err) {
 		return err
 	}
 	if broken := v.examine(); IsRepositoryBroken(broken) {
@@ -26,8 +26,9 @@ func (v *Volume) examined(err error) error {
 	return err
 }
 
-// saysNothingOfRepository tells errors that no repository causes, however broken.
-func saysNothingOfRepository(err error) bool {
+// IsOfRemote tells errors of the remote and the way to it, which no repository causes,
+// however broken.
+func IsOfRemote(err error) bool {
 	return slices.ContainsFunc([]error{
 		access.ErrNoCredential, remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication,
 		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, ErrRefDeleted, ErrSideTaken, ErrSideLeft, ErrRestless,
