@@ -145,6 +145,19 @@ func TestARepeatedPublishIsNotOneMore(t *testing.T) {
 	}
 }
 
+// The mount option ro counts in what is repeated as it does in what is published first.
+func TestARepeatedPublishWithTheOptionRO(t *testing.T) {
+	n := &node{isRepeated: true}
+	_, err := driver.New(driver.Config{Volumes: n}).NodePublishVolume(t.Context(), request(func(r *csi.NodePublishVolumeRequest) {
+		r.Readonly = false
+		r.VolumeCapability = capability(csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER)
+		r.VolumeCapability.GetMount().MountFlags = []string{"noexec", "ro"}
+	}))
+	if err != nil || len(n.published) > 0 || n.asked != 1 {
+		t.Errorf("%v, published %+v, asked %d times", err, n.published, n.asked)
+	}
+}
+
 func TestPublishRefusesBadRequests(t *testing.T) {
 	mode := func(m csi.VolumeCapability_AccessMode_Mode) func(*csi.NodePublishVolumeRequest) {
 		return func(r *csi.NodePublishVolumeRequest) { r.VolumeCapability = capability(m) }

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
 
@@ -17,7 +18,7 @@ import (
 // NodePublishVolume shows the volume at the target. The kubelet repeats it every minute or
 // so (CSIDriver requiresRepublish), which brings the Secret and costs nothing else.
 func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
-	if d.config.Volumes.Republish(request.GetVolumeId(), request.GetTargetPath(), request.GetReadonly(), request.GetSecrets()) {
+	if d.config.Volumes.Republish(request.GetVolumeId(), request.GetTargetPath(), isReadOnly(request), request.GetSecrets()) {
 		return &csi.NodePublishVolumeResponse{}, nil
 	}
 	publication, err := readPublication(request)
@@ -55,9 +56,15 @@ func readPublication(request *csi.NodePublishVolumeRequest) (published.Publicati
 	if p.Options, err = mount.ParseOptions(request.GetVolumeCapability().GetMount().GetMountFlags()); err != nil {
 		return p, fmt.Errorf("%w: %w", server.ErrArgument, err)
 	}
-	p.Options.ReadOnly = p.Options.ReadOnly || request.GetReadonly()
+	p.Options.ReadOnly = isReadOnly(request)
 	p.Group, err = groupOf(request.GetVolumeCapability())
 	return p, err
+}
+
+// isReadOnly tells whether the pod is not to write the volume, be it that the pod says so
+// or the PersistentVolume's mount options.
+func isReadOnly(request *csi.NodePublishVolumeRequest) bool {
+	return request.GetReadonly() || slices.Contains(request.GetVolumeCapability().GetMount().GetMountFlags(), "ro")
 }
 
 // NodeUnpublishVolume takes the volume off the target. A handle that is unknown or could
