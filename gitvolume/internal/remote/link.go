@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -134,7 +136,7 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return nil, fmt.Errorf("resolve the remote's host: %w", err)
+		return nil, fmt.Errorf("resolve the remote's host: %w", unresolved(host, err))
 	}
 	return l.first(host, addresses, uint16(number))
 }
@@ -142,12 +144,12 @@ func (l *link) connect(host, port string) (net.Conn, error) {
 // first connects to the first of the addresses that may be connected to and answers. It
 // is errNotPermitted if none of them may be; else what is wrong is that none answers.
 func (l *link) first(host string, addresses []netip.Addr, port uint16) (net.Conn, error) {
-	var refused, unreached error
+	refused, unreached := map[netip.AddrPort]error{}, map[netip.AddrPort]error{}
 	for _, address := range addresses {
 		target := netip.AddrPortFrom(address.Unmap(), port)
 		if l.permit != nil {
 			if err := l.permit(host, target); err != nil {
-				refused = errors.Join(refused, fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err))
+				refused[target] = fmt.Errorf("connect to %s: %w: %w", target, errNotPermitted, err)
 				continue
 			}
 		}
@@ -156,9 +158,19 @@ func (l *link) first(host string, addresses []netip.Addr, port uint16) (net.Conn
 		if err == nil {
 			return conn, nil
 		}
-		unreached = errors.Join(unreached, err)
+		unreached[target] = err
 	}
-	return nil, cmp.Or(unreached, refused)
+	return nil, cmp.Or(byAddress(unreached), byAddress(refused))
+}
+
+// byAddress joins what became of the addresses, in their own order: resolvers give the
+// addresses of a name in another one each time. It is nil of none.
+func byAddress(became map[netip.AddrPort]error) error {
+	var all []error
+	for _, address := range slices.SortedFunc(maps.Keys(became), netip.AddrPort.Compare) {
+		all = append(all, became[address])
+	}
+	return errors.Join(all...)
 }
 
 // splice carries bytes both ways until both sides have ended.

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -27,6 +28,12 @@ const helperQuit = "fatal: credential helper '"
 const (
 	shallowBegins = "warning: rejected "
 	shallowEnds   = " because shallow roots are not allowed to be updated"
+)
+
+// The figures in what git and curl say of a connection that is not made, or is lost.
+var (
+	triedFor     = regexp.MustCompile(` after \d+ (?:ms|milliseconds)\b`)
+	missingBytes = regexp.MustCompile(`\d+ (bytes (?:of body are still expected|remaining to read))`)
 )
 
 // words is what git prints for people. Lines of progress go to whoever follows it; of
@@ -95,7 +102,17 @@ func (w *words) finish() {
 		return
 	}
 	w.shallow = w.shallow || strings.HasPrefix(text, shallowBegins) && strings.HasSuffix(text, shallowEnds)
-	w.keep(text)
+	w.keep(withoutFigures(text))
+}
+
+// withoutFigures leaves out of a line of git's own how long curl tried and how many bytes
+// were to come: these are others each time, and a message must be the same for the same
+// outage. What a server says stays as it is.
+func withoutFigures(line string) string {
+	if !strings.HasPrefix(line, "fatal: ") && !strings.HasPrefix(line, "error: ") {
+		return line
+	}
+	return missingBytes.ReplaceAllString(triedFor.ReplaceAllString(line, ""), "$1")
 }
 
 // isShallow tells that git left a ref as it was, once all was shown.
