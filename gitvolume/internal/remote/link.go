@@ -183,20 +183,23 @@ func (l *link) splice(client, server net.Conn, number int) {
 	var first sync.Once
 	var both sync.WaitGroup
 	both.Go(func() {
-		l.carry(client, server, &l.received)
+		broke, _ := l.carry(client, server, &l.received)
 		// One that ends after what the client said last was told to: ssh and TLS say
-		// goodbye.
-		first.Do(func() {
-			l.note(func(f *facts) { f.serverEnded = f.serverEnded || number == f.dials && !l.partedFirst() })
-		})
+		// goodbye. A connection that breaks nobody ended.
+		first.Do(func() { l.serverEnded(number, broke != nil || !l.partedFirst()) })
 		endWriting(client)
 	})
 	both.Go(func() {
-		l.carry(server, client, &l.sent)
-		first.Do(func() {})
+		_, broke := l.carry(server, client, &l.sent)
+		first.Do(func() { l.serverEnded(number, broke != nil) })
 		endWriting(server)
 	})
 	both.Wait()
+}
+
+// serverEnded notes of the last connection whether the remote ended first, unasked.
+func (l *link) serverEnded(number int, ended bool) {
+	l.note(func(f *facts) { f.serverEnded = f.serverEnded || ended && number == f.dials })
 }
 
 // farewell is more than the records in which TLS and ssh say that they end, and less
@@ -212,8 +215,8 @@ func (l *link) partedFirst() bool {
 	return l.sent.Load() > longestGreeting && l.last.Load() < farewell && l.answered.Load() < farewell
 }
 
-// carry copies until the source ends or either side fails.
-func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
+// carry copies until the source ends or either side fails, and says which did.
+func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) (source, destination error) {
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
@@ -227,11 +230,14 @@ func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) {
 			}
 			l.alive()
 			if _, err := to.Write(buffer[:n]); err != nil {
-				return
+				return nil, err
 			}
 		}
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
 		if err != nil {
-			return
+			return err, nil
 		}
 	}
 }
