@@ -261,3 +261,22 @@ func TestPathOfADeepDirectoryIsCut(t *testing.T) {
 		t.Errorf("path of the top: %q", got)
 	}
 }
+
+// What a listing says of its names keeps all but directories from being opened.
+func TestMayBeDirectory(t *testing.T) {
+	path := t.TempDir()
+	mkdir(t, filepath.Join(path, "d"))
+	write(t, filepath.Join(path, "f"))
+	symlink(t, "d", filepath.Join(path, "l"))
+	dir := open(t, path)
+	defer dir.Close()
+	for range 3 {
+		name, err := dir.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if may := dir.MayBeDirectory(); may != (name == "d") {
+			t.Errorf("%s: %t", name, may)
+		}
+	}
+}

@@ -36,6 +36,7 @@ type Directory struct {
 	buffer []byte // Of size listing, taken by the first read.
 	unread []byte // The part of buffer that Next has not given yet.
 	cookie int64  // The directory offset behind the last name given.
+	kind   byte   // What the listing says that name is.
 	self   identity
 }
 
@@ -129,11 +130,18 @@ func (d *Directory) Next() (string, error) {
 		entry := d.unread[:size]
 		d.unread = d.unread[size:]
 		d.cookie = int64(binary.NativeEndian.Uint64(entry[8:]))
+		d.kind = entry[header-1]
 		name, _, _ := bytes.Cut(entry[header:], []byte{0})
 		if text := string(name); text != "." && text != ".." {
 			return text, nil
 		}
 	}
+}
+
+// MayBeDirectory tells, at no cost, whether the name Next gave last can be a
+// directory: a file system need not say in a listing what a name is.
+func (d *Directory) MayBeDirectory() bool {
+	return d.kind == unix.DT_DIR || d.kind == unix.DT_UNKNOWN
 }
 
 func (d *Directory) fill() error {

@@ -43,7 +43,10 @@ func (w *Watch) Take() Hint {
 
 // TakeAll is Take for an owner that looks at everything of its own accord.
 func (w *Watch) TakeAll() Hint {
+	tooMany := w.overgrown()
 	w.mu.Lock()
+	resigns := tooMany && !w.tooMany && !w.worn
+	w.tooMany = tooMany
 	repair := (w.stale || w.missing > 0) && !w.tooMany && !w.worn
 	if repair && !w.renewable() {
 		w.stale, w.putOff = true, true
@@ -53,7 +56,10 @@ func (w *Watch) TakeAll() Hint {
 	repair = repair && !w.gone
 	w.mu.Unlock()
 
-	if repair {
+	switch {
+	case resigns:
+		notify.Stop(w.events)
+	case repair:
 		w.renew()
 	}
 
@@ -87,11 +93,12 @@ func (w *Watch) checkRoot() {
 // the watches that the kernel holds, and says how many have none. After a hint to
 // look at everything these have to be all the directories of the tree.
 //
-// A tree of more than 16,384 directories is not watched, until it has fewer; nor is one any
-// more in which so many came and went that notify keeps 65,536 names of them. What else
-// Check finds it sees to: a directory whose watch came only after the look is
-// pending again, and when some have no watch, everything is, once the watches can be
-// set up anew. It waits a moment for notify where a watch is not there yet.
+// A tree of more than 16,384 directories, whether the owner sees them or not, is not
+// watched, until a look at everything begins with fewer; nor is one any more in which so
+// many came and went that notify keeps 65,536 names of them. What else Check finds it sees
+// to: a directory whose watch came only after the look is pending again, and when some have
+// no watch, everything is, once the watches can be set up anew. It waits a moment for
+// notify where a watch is not there yet.
 func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 	bare := map[string]Inode{}
 	var seen []uint64
@@ -131,25 +138,23 @@ func (w *Watch) Check(h Hint, dirs iter.Seq2[string, Inode]) (missing int) {
 }
 
 // resigns says whether a tree of such directories, by their hashes, is not watched at all.
-func (w *Watch) resigns(h Hint, directories []uint64) bool {
+func (w *Watch) resigns(h Hint, directories []uint64) (resigns bool) {
 	w.mu.Lock()
-	before := w.tooMany || w.worn
-	if h.Everything {
-		w.tooMany = len(directories) > w.trees.most
-	}
+	before := w.worn
 	if !w.tooMany {
 		w.names.looked(directories)
 		w.worn = w.worn || h.Everything && w.names.tooMany()
 	}
-	after := h.Everything && (w.tooMany || w.worn)
-	if after {
+	wears := w.worn && !before
+	resigns = h.Everything && (w.tooMany || w.worn)
+	if resigns {
 		w.missing = len(directories)
 	}
 	w.mu.Unlock()
-	if after && !before {
+	if wears {
 		notify.Stop(w.events)
 	}
-	return after
+	return resigns
 }
 
 // settle removes from bare what has its watch after all, and returns the paths of

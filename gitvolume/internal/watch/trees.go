@@ -55,9 +55,9 @@ func (v view) of(root string, self Inode) string {
 }
 
 // Start watches the tree below root, whose links are resolved once. It is no error
-// when the kernel refuses watches: the State is degraded then. The first hint is to
-// look at everything, because nothing told what happened before. The caller has to
-// Stop the Watch.
+// when the kernel refuses watches, or the tree has too many directories: the State is
+// degraded then. The first hint is to look at everything, because nothing told what
+// happened before. The caller has to Stop the Watch.
 func (t *Trees) Start(root string) (*Watch, error) {
 	root, err := resolve(root)
 	if err != nil {
@@ -85,7 +85,10 @@ func (t *Trees) Start(root string) (*Watch, error) {
 	t.watches[w] = struct{}{}
 	t.mu.Unlock()
 	go w.drain()
-	w.renew()
+	w.tooMany = w.overgrown()
+	if !w.tooMany {
+		w.renew()
+	}
 	if !w.held().has(self) {
 		w.missing = 1
 	}
