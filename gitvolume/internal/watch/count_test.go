@@ -3,11 +3,12 @@ package watch
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-func TestOvergrown(t *testing.T) {
+func TestCount(t *testing.T) {
 	trees := New()
 	trees.most = 10
 	for name, test := range map[string]struct {
@@ -38,8 +39,12 @@ func TestOvergrown(t *testing.T) {
 				}
 			}
 			w := &Watch{trees: trees, path: root}
-			if got := w.overgrown(); got != test.more {
-				t.Errorf("overgrown is %t", got)
+			want := 10
+			if test.more {
+				want = 11
+			}
+			if got := w.count(); got != want {
+				t.Errorf("counted %d, want %d", got, want)
 			}
 		})
 	}
@@ -82,7 +87,6 @@ func TestTooManyIgnoredDirectories(t *testing.T) {
 	defer o.w.Stop()
 	o.calm()
 	grow(t, root, 10)
-	o.follow()
 	for range 3 {
 		h := o.w.TakeAll()
 		o.w.Check(h, func(yield func(string, Inode) bool) { yield(".", o.w.self) })
@@ -91,4 +95,41 @@ func TestTooManyIgnoredDirectories(t *testing.T) {
 		}
 	}
 	waitFor(t, "no watch is left", func() bool { return len(watchesHeld()) == 0 })
+}
+
+// A tree that grows while its owner is busy is refused as it comes over the limit: what it
+// may grow to until the owner looks would take notify minutes to forget.
+func TestGrowthIsRefusedBeforeTheLook(t *testing.T) {
+	root := t.TempDir()
+	trees := New()
+	trees.most = 10
+	o := start(t, trees, root)
+	defer o.w.Stop()
+	o.calm()
+	// What goes again makes room.
+	for range 2 {
+		grow(t, root, 5)
+		o.calm()
+		for i := range 5 {
+			if err := os.RemoveAll(filepath.Join(root, "d"+strconv.Itoa(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.calm()
+	}
+	o.w.mu.Lock()
+	if o.w.directories != 1 {
+		t.Errorf("%d directories are left", o.w.directories)
+	}
+	o.w.mu.Unlock()
+	grow(t, root, 20)
+	waitFor(t, "the tree is refused", func() bool {
+		return strings.HasPrefix(o.w.State().Reason, "the tree has too many directories") && len(watchesHeld()) == 0
+	})
+	for i := range 20 {
+		if err := os.RemoveAll(filepath.Join(root, "d"+strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.calm()
 }

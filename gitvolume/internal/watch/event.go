@@ -8,13 +8,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// note makes an event a pending hint. w.mu is held.
-func (w *Watch) note(event notify.EventInfo) {
+// note makes an event a pending hint, and returns by how many directories there are more.
+// w.mu is held.
+func (w *Watch) note(event notify.EventInfo) (more int) {
 	path, below := w.relative(event.Path())
 	sys, known := event.Sys().(*unix.InotifyEvent)
 	if !below || !known {
 		w.pending.addEverything()
-		return
+		return 0
 	}
 	directory := sys.Mask&unix.IN_ISDIR != 0
 	switch {
@@ -28,8 +29,10 @@ func (w *Watch) note(event notify.EventInfo) {
 		switch hash, now := w.names.hash(path), time.Now(); {
 		case sys.Mask&unix.IN_DELETE != 0:
 			w.names.forget(hash, now)
+			more = -1
 		case sys.Mask&unix.IN_CREATE != 0:
 			w.names.make(hash, now)
+			more = 1
 		}
 		w.pending.addSubtree(path)
 		w.addSettling(path)
@@ -42,6 +45,7 @@ func (w *Watch) note(event notify.EventInfo) {
 			delete(w.unannounced, found)
 		}
 	}
+	return more
 }
 
 // relative is path as the root sees it.

@@ -205,7 +205,7 @@ func TestTooManyDirectories(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, "one"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o.calm() // Only a look at everything counts them.
+	waitFor(t, "the tree is refused", func() bool { return o.w.State().Degraded })
 	o.scan()
 	if state := o.w.State(); !state.Degraded || state.Missing != 11 {
 		t.Fatalf("%+v", state)

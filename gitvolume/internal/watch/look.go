@@ -43,10 +43,9 @@ func (w *Watch) Take() Hint {
 
 // TakeAll is Take for an owner that looks at everything of its own accord.
 func (w *Watch) TakeAll() Hint {
-	tooMany := w.overgrown()
+	directories := w.count()
 	w.mu.Lock()
-	resigns := tooMany && !w.tooMany && !w.worn
-	w.tooMany = tooMany
+	resigns := w.counted(directories)
 	repair := (w.stale || w.missing > 0) && !w.tooMany && !w.worn
 	if repair && !w.renewable() {
 		w.stale, w.putOff = true, true

@@ -81,11 +81,11 @@ func (t *Trees) Start(root string) (*Watch, error) {
 		names:       newNames(t.names),
 	}
 	w.pending.addEverything()
+	w.counted(w.count())
 	t.mu.Lock()
 	t.watches[w] = struct{}{}
 	t.mu.Unlock()
 	go w.drain()
-	w.tooMany = w.overgrown()
 	if !w.tooMany {
 		w.renew()
 	}

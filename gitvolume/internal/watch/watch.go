@@ -63,6 +63,7 @@ type Watch struct {
 	stale    bool // notify's paths or watches are wrong: they are to be set up anew.
 
 	missing     int
+	directories int // Of the tree, as it was last counted and events told since.
 	names       *names
 	tooMany     bool // The tree has more directories than are watched.
 	worn        bool // notify has more names of them than it may have, and forgets none.
@@ -110,11 +111,14 @@ func (w *Watch) receive(event notify.EventInfo, waiting int) {
 		w.trees.flooded()
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	if waiting >= room/2 {
 		w.pending.addEverything()
 	}
-	w.note(event)
+	resigns := w.grew(w.note(event))
+	w.mu.Unlock()
+	if resigns {
+		notify.Stop(w.events)
+	}
 	w.signal()
 }
 
