@@ -9,6 +9,7 @@ import (
 
 	"liken.sh/gitvolume/internal/credential"
 	"liken.sh/gitvolume/internal/remote"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // backgroundRuns is how many runs of git there are at a time for which nobody waits.
@@ -25,16 +26,18 @@ type children struct {
 // openChildren prepares what git runs with, for the process that has the store. The paths
 // go through shells and configuration files, and into names of sockets, which are short:
 // so they are none of the user's. What an error leaves is closed as ever.
-func openChildren(store string) (c children, err error) {
+func openChildren(store *store.Store) (c children, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return c, fmt.Errorf("find this program: %w", err)
 	}
-	if c.runtime, err = runtimeDir(store); err != nil {
+	if c.runtime, err = runtimeDir(store.Dir()); err != nil {
 		return c, err
 	}
 	c.program, c.sessions = filepath.Join(c.runtime, "gitvolume"), filepath.Join(c.runtime, "sessions")
-	c.command, err = remote.New(remote.Settings{Executable: program, Directory: filepath.Join(c.runtime, "git"), Environment: os.Environ()})
+	c.command, err = remote.New(remote.Settings{
+		Executable: program, Directory: filepath.Join(c.runtime, "git"), Environment: os.Environ(), Room: store.CheckFree,
+	})
 	if err != nil {
 		return c, err
 	}

@@ -145,7 +145,7 @@ func (n *node) openReports() (err error) {
 }
 
 func (n *node) openChildren() (err error) {
-	if n.children, err = openChildren(n.store.Dir()); err != nil {
+	if n.children, err = openChildren(n.store); err != nil {
 		return err
 	}
 	n.slots = remote.NewSlots(backgroundRuns)

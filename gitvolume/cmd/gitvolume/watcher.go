@@ -215,7 +215,7 @@ func (w *watcher) openReports() (err error) {
 }
 
 func (w *watcher) openVolume() (err error) {
-	if w.children, err = openChildren(w.store.Dir()); err != nil {
+	if w.children, err = openChildren(w.store); err != nil {
 		return err
 	}
 	command := w.children.command

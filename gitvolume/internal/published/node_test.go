@@ -94,7 +94,7 @@ func (n *node) start() *node {
 	n.t.Helper()
 	program, err := os.Executable()
 	n.must(err)
-	command, err := remote.New(remote.Settings{Executable: program, Directory: filepath.Join(n.run, "g"), Environment: os.Environ()})
+	command, err := remote.New(remote.Settings{Executable: program, Directory: filepath.Join(n.run, "g"), Environment: os.Environ(), Room: func() error { return n.store.CheckFree() }})
 	n.must(err)
 	log := n.log.Logger()
 	until(n.t, "the store is free", func() bool {

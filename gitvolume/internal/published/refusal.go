@@ -72,7 +72,7 @@ func isOfRemote(err error) bool {
 	}
 	for _, one := range []error{
 		remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication, remote.ErrIdentity,
-		remote.ErrNoRepository, remote.ErrNoRef, remote.ErrFailed,
+		remote.ErrNoRepository, remote.ErrNoRef, remote.ErrNoRoom, remote.ErrFailed,
 	} {
 		if errors.Is(err, one) {
 			return true

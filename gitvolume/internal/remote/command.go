@@ -46,6 +46,10 @@ type Settings struct {
 	Stall time.Duration
 	// Grace is what a run has between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration
+	// Room returns an error while there is no room for more than a little that is
+	// fetched: it ends a fetch that has received over 64 MiB. nil: there always is. It is
+	// called by many goroutines.
+	Room func() error
 }
 
 // Command runs git. It may be used by many goroutines.

@@ -35,6 +35,9 @@ var (
 	ErrNoRepository = errors.New("the remote has no such repository, or does not show it to this credential")
 	// ErrNoRef says that the remote has no ref of a name.
 	ErrNoRef = errors.New("the remote has no such ref")
+	// ErrNoRoom says that a fetch was ended for want of room: it wraps what Settings.Room
+	// said.
+	ErrNoRoom = errors.New("the remote sends more than there is room for")
 	// ErrFailed says that the remote, or git itself, failed in another way.
 	ErrFailed = errors.New("git failed")
 )

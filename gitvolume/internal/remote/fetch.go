@@ -91,7 +91,7 @@ func (r Request) missesSome() bool {
 // the remote has all of it, the first failure stands, unless there was none, or it may be
 // that somebody made one of the refs between the two looks.
 func (c *Command) fetchExisting(ctx context.Context, request Request, fetched map[string]Fetched, first error) error {
-	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress, errShallow} {
+	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress, ErrNoRoom, errShallow} {
 		if errors.Is(first, lasting) {
 			return first
 		}
@@ -145,8 +145,11 @@ func (c *Command) fetchAgain(ctx context.Context, request Request, first error) 
 // fetchCommits brings commits from a remote that gives none by its id alone: with all
 // branches and tags, of which no ref is kept.
 func (c *Command) fetchCommits(ctx context.Context, request Request, commits map[string]string) error {
-	if len(commits) == 0 || c.fetch(ctx, request, commits) == nil {
+	if len(commits) == 0 {
 		return nil
+	}
+	if err := c.fetch(ctx, request, commits); err == nil || errors.Is(err, ErrNoRoom) {
+		return err
 	}
 	names, err := c.names(ctx, request.Remote)
 	if err != nil {
@@ -199,6 +202,7 @@ func (c *Command) fetchSpecs(ctx context.Context, request Request, specs string)
 		remote:   &request.Remote,
 		stdin:    strings.NewReader(specs),
 		progress: request.Progress,
+		receives: true,
 	})
 	if err == nil && e.shallow {
 		// What is here would pass for what the remote has.

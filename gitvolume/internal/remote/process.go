@@ -99,9 +99,9 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 	return cmd, trace, nil
 }
 
-// watch ends the group when ctx does or nothing moves any more, neither on the connection
-// nor in the group itself: first with SIGTERM, so that git removes what it has begun, then
-// with SIGKILL.
+// watch ends the group when ctx does, there is no room for what it receives, or nothing
+// moves any more, neither on the connection nor in the group itself: first with SIGTERM, so
+// that git removes what it has begun, then with SIGKILL.
 func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) error {
 	stall := p.command.settings.Stall
 	ticker := time.NewTicker(min(time.Second, stall/10))
@@ -115,7 +115,7 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 		case <-ctx.Done():
 			reason = endReason(ctx)
 		case <-ticker.C:
-			if !p.watched() {
+			if reason = p.checkRoom(); reason != nil || !p.watched() {
 				continue
 			}
 			if p.link.silence() >= stall/2 && own.goesOn() {

@@ -35,6 +35,8 @@ type run struct {
 	verdicts *verdicts
 	progress func(Progress)
 	idle     bool
+	// receives tells that it brings objects into dir, for which there has to be room.
+	receives bool
 }
 
 // ended is how a run that could be started ended.

@@ -47,10 +47,13 @@ func removeHeld(dir string) error {
 	return failed
 }
 
+// unfinishedPack is the name of a pack that a fetch is receiving.
+const unfinishedPack = "pack/tmp_pack_*"
+
 // unfinishedPacks are the names of packs that git is writing: a fetch, which writes
 // nothing but packs, or a gc.
 func unfinishedPacks() []string {
-	return []string{"pack/tmp_pack_*", "pack/tmp_idx_*", "pack/tmp_rev_*", "pack/.tmp-*"}
+	return []string{unfinishedPack, "pack/tmp_idx_*", "pack/tmp_rev_*", "pack/.tmp-*"}
 }
 
 // unfinishedObject is the name of a loose object that git is writing.

@@ -31,7 +31,7 @@ func (v *Volume) examined(err error) error {
 func IsOfRemote(err error) bool {
 	return slices.ContainsFunc([]error{
 		access.ErrNoCredential, remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication,
-		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, ErrRefDeleted, ErrSideTaken, ErrSideLeft, ErrRestless,
+		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, remote.ErrNoRoom, ErrRefDeleted, ErrSideTaken, ErrSideLeft, ErrRestless,
 	}, func(known error) bool { return errors.Is(err, known) })
 }
 
