@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/attributes"
 )
 
@@ -88,7 +89,7 @@ func (c *Credential) Serve(serving Serving) (*Session, error) {
 	}
 	var err error
 	if s.dir, err = os.MkdirTemp(serving.Dir, sessionPrefix); err != nil {
-		return nil, fmt.Errorf("lend a credential: %w", err)
+		return nil, fmt.Errorf("lend a credential: make a directory for the session: %w", errortext.WithoutPath(err))
 	}
 	if err := s.open(serving); err != nil {
 		s.Close()
@@ -158,10 +159,14 @@ func (s *Session) listen(name string, serve func(net.Conn)) error {
 	return err
 }
 
-// file writes what is public.
+// file writes what is public. The error is without the path: the session's directory has
+// another name each time.
 func (s *Session) file(name, content string) (string, error) {
 	path := filepath.Join(s.dir, name)
-	return path, os.WriteFile(path, []byte(content), publicFileMode)
+	if err := os.WriteFile(path, []byte(content), publicFileMode); err != nil {
+		return "", fmt.Errorf("write %q: %w", name, errortext.WithoutPath(err))
+	}
+	return path, nil
 }
 
 // serveLogin follows what ssh does with the key: it asks for the list once the host key

@@ -133,6 +133,22 @@ func checkModes(t *testing.T, dir string) {
 	}
 }
 
+// TestNoDirectoryToServeFrom: its name, another each time, is not in what Events say.
+func TestNoDirectoryToServeFrom(t *testing.T) {
+	gone := filepath.Join(shortDir(t), "gone")
+	c := mustParse(t, map[string]string{"ssh-privatekey": gittest.NewKey(t, "ed25519").PEM})
+	_, err := c.Serve(Serving{Dir: gone, Helper: helperCommand(t), URL: parseURL(t, "git@h:r"), Hosts: openHosts(t)})
+	_, written := (&Session{dir: gone}).file(sessionHosts, "")
+	for want, err := range map[string]error{
+		"lend a credential: make a directory for the session: no such file or directory": err,
+		`write "known_hosts": no such file or directory`:                                 written,
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestServeRefuses(t *testing.T) {
 	key := mustParse(t, map[string]string{"ssh-privatekey": gittest.NewKey(t, "ed25519").PEM})
 	u := parseURL(t, "git@h:r")

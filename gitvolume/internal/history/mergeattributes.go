@@ -9,8 +9,11 @@ import (
 
 const (
 	attributesFile = ".gitattributes"
-	// maxMergeAttributes bounds what all attributes files of a merge hold together.
-	maxMergeAttributes = 16 << 20
+	// maxMergeAttributes bounds what all attributes files of a merge take together, each of
+	// them whole pages of attributesPage: they are laid out in memory, as much as 16 MiB in
+	// the chart, which all volumes of a node share.
+	maxMergeAttributes = 4 << 20
+	attributesPage     = 4 << 10
 	// ignoredAttributes is the size from which git passes over one: 100 MiB.
 	ignoredAttributes = 100 << 20
 	// maxAttributesPath is the longest path of one that a disk can hold beside what
@@ -83,14 +86,19 @@ func (a *attributing) add(path string, blob object.ID) error {
 		return nil
 	case len(path) > maxAttributesPath:
 		return tooMany(path)
-	case a.size+size > maxMergeAttributes:
+	case a.size+paged(size) > maxMergeAttributes:
 		return &tooManyAttributes{path}
 	}
 	content, err := a.repository.Content(blob)
 	if err != nil {
 		return fmt.Errorf("read %q: %w", path, err)
 	}
-	a.size += size
+	a.size += paged(size)
 	a.files[path] = content
 	return nil
+}
+
+// paged is what a file of that size takes, in bytes; an empty one has to be held, too.
+func paged(size int64) int64 {
+	return max(1, (size+attributesPage-1)/attributesPage) * attributesPage
 }

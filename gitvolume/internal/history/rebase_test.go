@@ -179,6 +179,31 @@ func TestRebaseWithFarTooManyAttributes(t *testing.T) {
 	}
 }
 
+// TestRebaseWithManySmallAttributes: each takes a page, however little it holds.
+func TestRebaseWithManySmallAttributes(t *testing.T) {
+	t.Parallel()
+	w := newWorkshop(t)
+	side := func(a string, count int) leaves {
+		all := leaves{}
+		for i := range count {
+			all[fmt.Sprintf("d%04d/.gitattributes", i)], all[fmt.Sprintf("d%04d/f", i)] = text("#"), text(a)
+		}
+		all["d0000/a"] = text(a)
+		return all
+	}
+	const most = maxMergeAttributes / attributesPage
+	for count, isTooMuch := range map[int]bool{most: false, most + 1: true} {
+		base := w.commit(t, side("a", count))
+		onto, tip := w.commit(t, side("theirs", count), base), w.commit(t, side("ours", count), base)
+		before := w.merges
+		_, err := w.repository.Rebase(t.Context(), w.replay(base, tip, onto))
+		var conflict *Conflict
+		if !errors.As(err, &conflict) || (w.merges == before) != isTooMuch {
+			t.Errorf("%d: the error is %v; git was asked %d times", count, err, w.merges-before)
+		}
+	}
+}
+
 // TestRebaseWithAttributesOutOfReach: neither a path that no disk can hold nor a tree that
 // stands for more directories than could be looked into lets a volume fail for ever.
 func TestRebaseWithAttributesOutOfReach(t *testing.T) {

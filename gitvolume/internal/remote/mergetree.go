@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"liken.sh/csicommon/errortext"
 	"liken.sh/gitvolume/internal/object"
 )
 
@@ -98,32 +100,34 @@ func (m *Merger) workTree(attributes map[string][]byte) (work string, tooLong []
 	}
 	work, err = os.MkdirTemp(m.command.settings.Directory, attributesPrefix)
 	if err != nil {
-		return "", nil, err
+		return "", nil, errortext.WithoutPath(err)
 	}
-	for path, content := range attributes {
-		failed := writeAttributes(work, path, content)
-		if errors.Is(failed, unix.ENAMETOOLONG) {
-			tooLong = append(tooLong, path)
-		} else if failed != nil {
-			err = errors.Join(err, failed)
+	for _, path := range slices.Sorted(maps.Keys(attributes)) {
+		err = writeAttributes(work, path, attributes[path])
+		if errors.Is(err, unix.ENAMETOOLONG) {
+			tooLong, err = append(tooLong, path), nil
+		}
+		if err != nil {
+			break
 		}
 	}
 	if err != nil || len(tooLong) > 0 {
-		slices.Sort(tooLong)
-		return "", tooLong, errors.Join(err, removeTree(work))
+		return "", tooLong, errors.Join(err, errortext.WithoutPath(removeTree(work)))
 	}
 	return work, nil, nil
 }
 
+// writeAttributes gives errors without the file: its directory has another name each time,
+// and how far a full disk lets it come is chance.
 func writeAttributes(work, path string, content []byte) error {
 	if !filepath.IsLocal(path) {
 		return fmt.Errorf("%q leads out of a tree", path)
 	}
 	file := filepath.Join(work, path)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
+		return errortext.WithoutPath(err)
 	}
-	return os.WriteFile(file, content, 0o600)
+	return errortext.WithoutPath(os.WriteFile(file, content, 0o600))
 }
 
 // sweep removes what a killed process left.

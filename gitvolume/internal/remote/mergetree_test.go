@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
@@ -155,6 +158,46 @@ func TestMergeTreesFails(t *testing.T) {
 			leftAttributes(t, c, 0)
 		})
 	}
+}
+
+// TestMergeTreesOnAFullDisk: the error is the same each time, as it becomes an Event.
+func TestMergeTreesOnAFullDisk(t *testing.T) {
+	mountns.Require(t)
+	b := gittest.NewBare(t)
+	dir, err := os.MkdirTemp("", "r") //nolint:usetesting // the path of t.TempDir is too long for a socket
+	check(t, err)
+	check(t, unix.Mount("none", dir, "tmpfs", 0, "size=256k,mode=700"))
+	t.Cleanup(func() {
+		check(t, unix.Unmount(dir, unix.MNT_DETACH))
+		check(t, os.Remove(dir))
+	})
+	c := newCommand(t, func(s *Settings) { s.Directory = dir })
+	base := commitOf(t, b, map[string]string{"a": "0\n"})
+	attributes := map[string][]byte{}
+	for i := range 100 {
+		attributes[strconv.Itoa(i)+"/.gitattributes"] = make([]byte, 4<<10)
+	}
+	const want = ": write the attributes: no space left on device"
+	for range 2 {
+		_, conflicts, err := c.Merger(b.Dir).MergeTrees(t.Context(), base, base, attributes)
+		if !errors.Is(err, unix.ENOSPC) || !strings.HasSuffix(err.Error(), want) || len(conflicts) > 0 {
+			t.Errorf("%v, %q, want %q", err, conflicts, want)
+		}
+		leftAttributes(t, c, 0)
+	}
+	_, _, err = c.Merger(b.Dir).MergeTrees(t.Context(), base, base, map[string][]byte{".gitattributes": nil})
+	check(t, err)
+}
+
+// TestRunWithoutADirectory: the name that it would have had is not in the error.
+func TestRunWithoutADirectory(t *testing.T) {
+	c := newCommand(t)
+	check(t, os.Remove(c.runs))
+	_, err := c.List(t.Context(), local(t, gittest.NewBare(t)), "main")
+	if err == nil || !strings.HasSuffix(err.Error(), "make a directory for the run: no such file or directory") {
+		t.Error(err)
+	}
+	check(t, os.Mkdir(c.runs, 0o700))
 }
 
 func TestMergeTreesRemovesWhatAKilledProcessLeft(t *testing.T) {

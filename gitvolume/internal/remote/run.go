@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"liken.sh/csicommon/errortext"
 	textquote "liken.sh/csicommon/quote"
 )
 
@@ -133,7 +134,7 @@ func (c *Command) start(ctx context.Context, r *run) (ended, error) {
 	}
 	place, err := os.MkdirTemp(c.runs, "")
 	if err != nil {
-		return ended{}, &startError{err}
+		return ended{}, &startError{fmt.Errorf("make a directory for the run: %w", errortext.WithoutPath(err))}
 	}
 	defer func() { _ = removeRun(place) }() // What is left goes at the next start.
 	var permit Permit
