@@ -4,8 +4,6 @@ import (
 	"iter"
 	"path/filepath"
 	"time"
-
-	"github.com/rjeczalik/notify"
 )
 
 // confirmed is how many directories have to be seen without a watch before the rest
@@ -57,7 +55,7 @@ func (w *Watch) TakeAll() Hint {
 
 	switch {
 	case resigns:
-		notify.Stop(w.events)
+		w.unwatch()
 	case repair:
 		w.renew()
 	}
@@ -151,7 +149,7 @@ func (w *Watch) resigns(h Hint, directories []uint64) (resigns bool) {
 	}
 	w.mu.Unlock()
 	if wears {
-		notify.Stop(w.events)
+		w.unwatch()
 	}
 	return resigns
 }

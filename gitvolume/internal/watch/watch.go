@@ -56,6 +56,10 @@ type Watch struct {
 	renewedAt time.Time
 	renewCost time.Duration
 
+	// setup is held while notify is told to watch the tree, or to forget it, and taken
+	// before mu.
+	setup sync.Mutex
+
 	mu       sync.Mutex
 	pending  pending
 	settling settling
@@ -117,9 +121,21 @@ func (w *Watch) receive(event notify.EventInfo, waiting int) {
 	resigns := w.grew(w.note(event))
 	w.mu.Unlock()
 	if resigns {
-		notify.Stop(w.events)
+		w.unwatch()
 	}
 	w.signal()
+}
+
+// unwatch has notify forget the tree, unless it is to be watched again by now.
+func (w *Watch) unwatch() {
+	w.setup.Lock()
+	defer w.setup.Unlock()
+	w.mu.Lock()
+	isResigned := w.tooMany || w.worn
+	w.mu.Unlock()
+	if isResigned {
+		notify.Stop(w.events)
+	}
 }
 
 // signal never waits: one signal stands for all that is pending.
@@ -151,6 +167,8 @@ func (w *Watch) lost() {
 // renew sets up all watches anew, which is the only way to make notify forget what it
 // wrongly believes. What happens meanwhile may announce nothing.
 func (w *Watch) renew() {
+	w.setup.Lock()
+	defer w.setup.Unlock()
 	w.mu.Lock()
 	// First: what makes the watches wrong from here on has to be dealt with again.
 	w.stale, w.putOff = false, false
