@@ -19,9 +19,10 @@ import (
 const (
 	// defaultMemory is what one process may allocate. Receiving ten million objects
 	// takes git less than 1 GiB of it.
-	defaultMemory = 2 << 30
-	defaultStall  = time.Minute
-	defaultGrace  = 5 * time.Second
+	defaultMemory   = 2 << 30
+	defaultStall    = time.Minute
+	defaultDecision = 5 * time.Minute
+	defaultGrace    = 5 * time.Second
 	// longestDirectory leaves room for the names of a run's sockets, whose whole path
 	// may have 107 bytes.
 	longestDirectory = 70
@@ -44,6 +45,9 @@ type Settings struct {
 	// Stall ends a run whose connection carries no byte, and whose git neither says
 	// anything of its progress nor works by itself, for so long; 0 is 60 s.
 	Stall time.Duration
+	// Decision ends a push of which the remote does not say what becomes of it, so long after
+	// it was sent, though it keeps the connection alive or works without a word; 0 is 5 min.
+	Decision time.Duration
 	// Grace is what a run has between SIGTERM and SIGKILL; 0 is 5 s.
 	Grace time.Duration
 	// Room returns an error while there is no room for more than a little that is
@@ -99,6 +103,9 @@ func New(settings Settings) (*Command, error) {
 	}
 	if c.settings.Stall == 0 {
 		c.settings.Stall = defaultStall
+	}
+	if c.settings.Decision == 0 {
+		c.settings.Decision = defaultDecision
 	}
 	if c.settings.Grace == 0 {
 		c.settings.Grace = defaultGrace

@@ -34,14 +34,20 @@ type facts struct {
 	proxyStatus      int   // of the last answer of a proxy; 0: none
 	retryAfter       time.Duration
 	stalled          bool
+	undecided        bool // a push was sent, and nobody said what became of it
 	proxied          bool // the environment's proxy made the connections
 }
+
+// errUndecided says that a hook on the server does not end, or whatever else is there.
+var errUndecided = errors.New("it keeps the connection, and does not say whether it takes what was pushed")
 
 // kind tells what a failed run was, and what the driver saw of it.
 func (f facts) kind(remote *Remote, err error) (kind, cause error) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return ErrTimeout, err
+	case f.undecided:
+		return ErrTimeout, errUndecided
 	case err != nil:
 		return err, nil
 	case f.stalled:

@@ -34,10 +34,13 @@ type link struct {
 	workers sync.WaitGroup
 	// moved is when the last byte was carried, or the run gave another sign of life, in
 	// nanoseconds since the link was made: the time of day may be set meanwhile.
-	moved    atomic.Int64
-	made     time.Time
-	received atomic.Int64
-	sent     atomic.Int64
+	moved atomic.Int64
+	made  time.Time
+	// acted is moved without what the remote sends to keep a connection alive, and sentBefore
+	// how much had been sent then.
+	acted, sentBefore atomic.Int64
+	received          atomic.Int64
+	sent              atomic.Int64
 	// last is the size of what was sent last, and answered of what came since.
 	last, answered atomic.Int64
 
@@ -85,10 +88,32 @@ func (l *link) drop(c io.Closer) {
 	delete(l.conns, c)
 }
 
-func (l *link) alive() { l.moved.Store(int64(time.Since(l.made))) }
+func (l *link) alive() {
+	l.heard()
+	l.acted.Store(l.moved.Load())
+}
+
+// heard is alive for what may be no more than a sign of life.
+func (l *link) heard() { l.moved.Store(int64(time.Since(l.made))) }
 
 // silence is how long nothing moved.
 func (l *link) silence() time.Duration { return time.Since(l.made) - time.Duration(l.moved.Load()) }
+
+// idleness is how long there were no more than signs of life.
+func (l *link) idleness() time.Duration { return time.Since(l.made) - time.Duration(l.acted.Load()) }
+
+// signsOfLife is more bytes than a client of ssh sends in some minutes to answer a server
+// that asks whether it is still there.
+const signsOfLife = 4096
+
+// countSent counts what was sent, and whether it was worth to be called an act.
+func (l *link) countSent(n int64) {
+	l.heard()
+	if sent := l.sent.Add(n); sent-l.sentBefore.Load() >= signsOfLife {
+		l.sentBefore.Store(sent)
+		l.alive()
+	}
+}
 
 // learned is what the link knows so far.
 func (l *link) learned() facts {
@@ -221,14 +246,15 @@ func (l *link) carry(to io.Writer, from io.Reader, count *atomic.Int64) (source,
 	for {
 		n, err := from.Read(buffer)
 		if n > 0 {
-			count.Add(int64(n))
 			if count == &l.sent {
+				l.countSent(int64(n))
 				l.last.Store(int64(n))
 				l.answered.Store(0)
 			} else {
+				count.Add(int64(n))
 				l.answered.Add(int64(n))
+				l.heard()
 			}
-			l.alive()
 			if _, err := to.Write(buffer[:n]); err != nil {
 				return nil, err
 			}

@@ -99,11 +99,11 @@ func (p *process) prepare() (*exec.Cmd, *tracePipe, error) {
 	return cmd, trace, nil
 }
 
-// watch ends the group when ctx does, there is no room for what it receives, or nothing
-// moves any more, neither on the connection nor in the group itself: first with SIGTERM, so
-// that git removes what it has begun, then with SIGKILL.
+// watch ends the group when ctx does, there is no room for what it receives, nothing moves
+// any more, neither on the connection nor in the group itself, or a push is not decided on:
+// first with SIGTERM, so that git removes what it has begun, then with SIGKILL.
 func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) error {
-	stall := p.command.settings.Stall
+	stall, decision := p.command.settings.Stall, p.command.settings.Decision
 	ticker := time.NewTicker(min(time.Second, stall/10))
 	defer ticker.Stop()
 	var reason error
@@ -118,12 +118,16 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 			if reason = p.checkRoom(); reason != nil || !p.watched() {
 				continue
 			}
-			if p.link.silence() >= stall/2 && own.goesOn() {
+			if (p.link.silence() >= stall/2 || p.isPush() && p.link.idleness() >= decision/2) && own.goesOn() {
 				p.link.alive()
 			}
-			if p.link.silence() >= stall {
+			switch {
+			case p.link.silence() >= stall:
 				p.link.note(func(f *facts) { f.stalled = true })
 				reason = ErrStalled
+			case p.isPush() && p.link.idleness() >= decision:
+				p.link.note(func(f *facts) { f.undecided = true })
+				reason = ErrTimeout
 			}
 		}
 	}
@@ -136,6 +140,8 @@ func (p *process) watch(ctx context.Context, group int, over <-chan struct{}) er
 	}
 	return reason
 }
+
+func (p *process) isPush() bool { return p.run.verdicts != nil }
 
 // watched tells whether what the run receives can be seen to stand still: not from files,
 // whose hooks may take their time. By the environment's proxy no byte comes by the link,
