@@ -2,6 +2,7 @@ package gittest
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"os"
@@ -96,6 +97,17 @@ func (b *Bare) Commit(files map[string]string, parents ...string) string {
 	}
 	message := fmt.Sprintf("files %q\n", slices.Sorted(maps.Keys(files)))
 	return b.run(environment, []byte(message), args)
+}
+
+// Tree makes a tree of one entry, which git itself may not make of that, and returns its id.
+func (b *Bare) Tree(mode, name, id string) string {
+	b.t.Helper()
+	raw, err := hex.DecodeString(id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	content := append([]byte(mode+" "+name+"\x00"), raw...)
+	return b.run([]string{"GIT_DIR=" + b.Dir}, content, []string{"hash-object", "-t", "tree", "-w", "--literally", "--stdin"})
 }
 
 // Import has git fast-import read the stream: many commits, or large ones, at once.

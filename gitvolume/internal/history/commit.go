@@ -139,7 +139,7 @@ func (r *Repository) CommitOf(id object.ID) (object.ID, error) {
 			return object.ID{}, fmt.Errorf("read the tag %s: %w", id, err)
 		}
 		if id, err = object.Parse(target); err != nil {
-			return object.ID{}, fmt.Errorf("read a tag: %w: %w", ErrDamaged, err)
+			return object.ID{}, fmt.Errorf("read a tag: %w: %w", ErrMalformed, err)
 		}
 	}
 	return object.ID{}, fmt.Errorf("follow more than %d tags of tags: %w", maxTags, ErrTooLarge)
@@ -154,7 +154,7 @@ func parseCommit(content []byte) (Description, error) {
 		return d, err
 	}
 	if d.Tree, err = object.Parse(tree); err != nil {
-		return d, fmt.Errorf("its tree: %w: %w", ErrDamaged, err)
+		return d, fmt.Errorf("its tree: %w: %w", ErrMalformed, err)
 	}
 	for bytes.HasPrefix(rest, []byte("parent ")) {
 		var text string
@@ -163,7 +163,7 @@ func parseCommit(content []byte) (Description, error) {
 		}
 		parent, err := object.Parse(text)
 		if err != nil {
-			return d, fmt.Errorf("a parent: %w: %w", ErrDamaged, err)
+			return d, fmt.Errorf("a parent: %w: %w", ErrMalformed, err)
 		}
 		d.Parents = append(d.Parents, parent)
 	}
@@ -189,7 +189,7 @@ func header(content []byte, name string) (value string, rest []byte, err error) 
 	line, rest, ended := bytes.Cut(content, []byte("\n"))
 	text, ok := bytes.CutPrefix(line, []byte(name+" "))
 	if !ok || !ended {
-		return "", nil, fmt.Errorf("its line %q is not where it belongs: %w", name, ErrDamaged)
+		return "", nil, fmt.Errorf("its line %q is not where it belongs: %w", name, ErrMalformed)
 	}
 	return string(text), rest, nil
 }

@@ -34,7 +34,10 @@ func (r *Repository) Reader(blob object.ID) (io.ReadCloser, int64, error) {
 	case err != nil:
 		return nil, 0, err
 	case stored != nil && stored.kind != git.ObjectBlob:
-		return nil, 0, errors.Join(kindError(blob, stored.kind, git.ObjectBlob), stored.file.Close())
+		if err := stored.file.Close(); err != nil {
+			return nil, 0, fmt.Errorf("close %s: %w", blob, err)
+		}
+		return r.whole(blob, maxContent)
 	case stored != nil:
 		return newChecked(blob, stored.size, stored.deflated), stored.size, nil
 	}
@@ -43,7 +46,7 @@ func (r *Repository) Reader(blob object.ID) (io.ReadCloser, int64, error) {
 	case err != nil:
 		return nil, 0, err
 	case kind != git.ObjectBlob:
-		return nil, 0, kindError(blob, kind, git.ObjectBlob)
+		return r.whole(blob, maxContent)
 	case size > readWhole:
 		found, err := r.openPacked(blob, size)
 		if err != nil {

@@ -168,7 +168,7 @@ func (r *Repository) records(tip object.ID) (map[string]object.ID, error) {
 // unusable is the error of an object that a remote's metadata ref leads to. Whatever is
 // wrong with it but that it is not here yet, a new record makes good.
 func unusable(err error) error {
-	for _, bad := range []error{ErrNotCommit, ErrDamaged, ErrTooLarge} {
+	for _, bad := range []error{ErrNotCommit, ErrDamaged, ErrMalformed, ErrTooLarge} {
 		if errors.Is(err, bad) {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}

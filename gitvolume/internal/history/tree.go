@@ -131,18 +131,18 @@ func parseEntries(content []byte, most int) ([]node, error) {
 	for rest := content; len(rest) > 0; {
 		blank := bytes.IndexByte(rest[:min(len(rest), 8)], ' ')
 		if blank <= 0 {
-			return nil, fmt.Errorf("an entry has no mode: %w", ErrDamaged)
+			return nil, fmt.Errorf("an entry has no mode: %w", ErrMalformed)
 		}
 		var mode uint32
 		for _, digit := range rest[:blank] {
 			if digit < '0' || digit > '7' {
-				return nil, fmt.Errorf("the mode %q is not octal: %w", rest[:blank], ErrDamaged)
+				return nil, fmt.Errorf("the mode %q is not octal: %w", rest[:blank], ErrMalformed)
 			}
 			mode = mode<<3 | uint32(digit-'0')
 		}
 		end := bytes.IndexByte(rest[blank+1:], 0)
 		if end <= 0 {
-			return nil, fmt.Errorf("an entry has no name: %w", ErrDamaged)
+			return nil, fmt.Errorf("an entry has no name: %w", ErrMalformed)
 		}
 		end += blank + 1
 		after := end + 1 + object.IDSize
@@ -150,7 +150,7 @@ func parseEntries(content []byte, most int) ([]node, error) {
 			return nil, fmt.Errorf("it has more than %d entries: %w", most, ErrTooLarge)
 		}
 		if after > len(rest) {
-			return nil, fmt.Errorf("the last entry is cut off: %w", ErrDamaged)
+			return nil, fmt.Errorf("the last entry is cut off: %w", ErrMalformed)
 		}
 		nodes = append(nodes, node{
 			raw:  rest[:after:after],

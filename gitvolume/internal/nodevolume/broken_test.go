@@ -138,17 +138,11 @@ func TestRepositoryBrokenAtStart(t *testing.T) {
 	for name, damage := range breakages() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			upstream := gittest.NewBare(t)
-			put(t, upstream, "main", files{"a": "1"})
-			dir := newDir(t)
-			p := newProcess(t, dir)
-			v := p.volume(wants(upstream.Dir)).publish()
-			v.stop()
-			repository := p.repositories()[0]
-			p.end()
+			upstream, dir, v := ended(t)
+			repository := v.p.repositories()[0]
 			damage(t, repository)
 			v.write("b", "1")
-			p = newProcess(t, dir)
+			p := newProcess(t, dir)
 			v = p.volume(v.wish)
 			check(t, v.Resume(t.Context()))
 			arrives(t, upstream, "main", files{"a": "1", "b": "1"})

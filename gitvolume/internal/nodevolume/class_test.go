@@ -107,16 +107,10 @@ func TestCredentialDoesNotWaitForTheDisk(t *testing.T) {
 // The class that comes while a kept tree is committed, under that of its record, counts from
 // then on.
 func TestArmWhileKept(t *testing.T) {
-	upstream := gittest.NewBare(t)
-	put(t, upstream, "main", files{"a": "1"})
-	dir := newDir(t)
-	p := newProcess(t, dir)
-	v := p.volume(wants(upstream.Dir)).publish()
-	v.stop()
-	p.end()
+	upstream, dir, v := ended(t)
 	v.write("b", "1")
 
-	p = newProcess(t, dir)
+	p := newProcess(t, dir)
 	w := v.wish
 	w.arming = writeable.Arming{Unarmed: errors.New("the cluster was not asked yet")}
 	v = p.volume(w)

@@ -64,14 +64,8 @@ func TestWrittenWhileAway(t *testing.T) {
 // gets over it, the tree stays, and what is written next arrives.
 func TestLeftBehind(t *testing.T) {
 	t.Parallel()
-	upstream := gittest.NewBare(t)
-	put(t, upstream, "main", files{"a": "1"})
-	dir := newDir(t)
-	p := newProcess(t, dir)
-	v := p.volume(wants(upstream.Dir)).publish()
-	v.stop()
-	repository := p.repositories()[0]
-	p.end()
+	upstream, dir, v := ended(t)
+	repository := v.p.repositories()[0]
 	harms := map[string]func() error{
 		"locks": func() error {
 			return errors.Join(harm(repository, "index.lock"), harm(repository, "shallow.lock"), harm(repository, "HEAD.lock"),
@@ -92,7 +86,7 @@ func TestLeftBehind(t *testing.T) {
 		check(t, harm())
 		v.write(name, "1")
 		want[name] = "1"
-		p = newProcess(t, dir)
+		p := newProcess(t, dir)
 		v = p.volume(v.wish)
 		check(t, v.Resume(t.Context()))
 		arrives(t, upstream, "main", want)

@@ -174,6 +174,18 @@ func (p *process) tryVolume(w wish) (*volume, error) {
 	return v, err
 }
 
+// ended is a volume that was published and stopped, of a driver that has ended.
+func ended(t testing.TB) (upstream *gittest.Bare, dir string, v *volume) {
+	t.Helper()
+	upstream = gittest.NewBare(t)
+	put(t, upstream, "main", files{"a": "1"})
+	dir = newDir(t)
+	v = newProcess(t, dir).volume(wants(upstream.Dir)).publish()
+	v.stop()
+	v.p.end()
+	return upstream, dir, v
+}
+
 func (v *volume) tree() string { return v.p.store.TreeDir(v.wish.handle) }
 
 func (v *volume) publish() *volume {

@@ -140,11 +140,11 @@ func (v *Volume) isStores() bool { return v.Dir == v.Store.TreeDir(v.handle()) }
 func (v *Volume) Keep(ctx context.Context) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.keepTree(ctx)
+	return v.keepTree(ctx, v.ready)
 }
 
-// keepTree is Keep. The caller holds mu.
-func (v *Volume) keepTree(ctx context.Context) error {
+// keepTree is Keep by a machine that is made so. The caller holds mu.
+func (v *Volume) keepTree(ctx context.Context, made func(context.Context, taking) (*machine, error)) error {
 	class := v.current().Class
 	if v.work != nil || class.Policy == nil || !class.Policy.Armed || v.Position().Tree == (store.Identity{}) {
 		return nil
@@ -156,7 +156,7 @@ func (v *Volume) keepTree(ctx context.Context) error {
 	// The class that counts now is not known before the cluster was asked.
 	v.keepUnder(&writeable.Arming{Policy: *class.Policy, Class: class.Name})
 	defer v.keepUnder(nil)
-	m, err := v.ready(ctx, keep)
+	m, err := made(ctx, keep)
 	if err != nil {
 		return err
 	}
@@ -277,15 +277,16 @@ func (v *Volume) Stop(ctx context.Context, within time.Duration) error {
 }
 
 // stopWithout is Stop of a tree that could not be taken up so far, for which there was no
-// machine: it is committed if it can be taken up now.
+// machine: it is committed if it can be taken up now, without the remote, for which no stop
+// waits.
 func (v *Volume) stopWithout(ctx context.Context, stopped *work) error {
 	if stopped.lingers {
 		return nil // Nothing was left to push.
 	}
-	err := v.keepTree(ctx)
+	err := v.keepTree(ctx, v.taken)
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrUnfollowed), writeable.IsFinal(err), writeable.IsOfRemote(err):
+	case errors.Is(err, ErrUnfollowed), writeable.IsFinal(err):
 		v.Log.Error("the tree is not committed", "error", err)
 	default:
 		v.begin(&work{again: stopped.again})
@@ -306,7 +307,7 @@ func (v *Volume) ready(ctx context.Context, take taking) (*machine, error) {
 			return nil, err
 		}
 		return v.taken(ctx, take)
-	case writeable.IsRepositoryBroken(err):
+	case history.IsBroken(err):
 		return v.rebuilt(ctx, take, err)
 	}
 	return nil, err

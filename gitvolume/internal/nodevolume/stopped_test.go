@@ -19,16 +19,10 @@ import (
 // A tree that a crash left with changes is committed at the start of the driver, under
 // the class that was in force, without a credential, and pushed when there is one.
 func TestKeptTreeIsCommitted(t *testing.T) {
-	upstream := gittest.NewBare(t)
-	put(t, upstream, "main", files{"a": "1"})
-	dir := newDir(t)
-	p := newProcess(t, dir)
-	v := p.volume(wants(upstream.Dir)).publish()
-	v.stop()
-	p.end()
+	upstream, dir, v := ended(t)
 	v.write("b", "1")
 
-	p = newProcess(t, dir)
+	p := newProcess(t, dir)
 	w := v.wish
 	w.anonymous = false
 	w.arming = writeable.Arming{Unarmed: os.ErrNotExist} // The cluster was not asked yet.
@@ -135,19 +129,13 @@ func TestNoCredential(t *testing.T) {
 // A volume in whose work the process ended twice in a row is not followed, and mounted all
 // the same; after a while it is tried again.
 func TestUnfollowed(t *testing.T) {
-	upstream := gittest.NewBare(t)
-	put(t, upstream, "main", files{"a": "1"})
-	dir := newDir(t)
-	p := newProcess(t, dir)
-	v := p.volume(wants(upstream.Dir)).publish()
-	v.stop()
-	p.end()
+	upstream, dir, v := ended(t)
 	marked := func(ends string) {
 		t.Helper()
 		check(t, os.WriteFile(filepath.Join(dir, "volumes", "notes", "mark"), []byte(ends), 0o600))
 	}
 	marked("1 0\n") // One end may be anybody's.
-	p = newProcess(t, dir)
+	p := newProcess(t, dir)
 	p.volume(v.wish).publish().stop()
 	p.end()
 
@@ -191,15 +179,8 @@ func TestUnfollowed(t *testing.T) {
 // committed when its pod ends, and not given up as long as that cannot be.
 func TestStopOfATreeThatIsNotTakenUp(t *testing.T) {
 	// Not beside other tests, whose files it would take.
-	upstream := gittest.NewBare(t)
-	put(t, upstream, "main", files{"a": "1"})
-	dir := newDir(t)
+	upstream, dir, v := ended(t)
 	p := newProcess(t, dir)
-	v := p.volume(wants(upstream.Dir)).publish()
-	v.stop()
-	p.end()
-
-	p = newProcess(t, dir)
 	v = p.volume(v.wish)
 	v.write("b", "1")
 	withoutFiles(t, func() {

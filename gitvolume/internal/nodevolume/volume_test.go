@@ -88,15 +88,9 @@ func TestReplacedTree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			upstream := gittest.NewBare(t)
-			put(t, upstream, "main", files{"a": "1"})
-			dir := newDir(t)
-			p := newProcess(t, dir)
-			v := p.volume(wants(upstream.Dir)).publish()
-			v.stop()
-			p.end()
+			upstream, dir, v := ended(t)
 			replace(t, v)
-			p = newProcess(t, dir)
+			p := newProcess(t, dir)
 			v = p.volume(wants(upstream.Dir)).publish()
 			v.has(files{"a": "1"})
 			v.soon(report.SetAside)

@@ -65,20 +65,13 @@ func isEarly(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, keyedmutex.ErrBusy) || errors.Is(err, ErrTooEarly) || errors.Is(err, remote.ErrInProgress)
 }
 
-// isOfRemote tells of errors that are the remote's, or of the way to it.
+// isOfRemote tells of what a fetch fails with. That an address is refused is no failure of
+// one, but of what the volume says.
 func isOfRemote(err error) bool {
-	if errors.Is(err, remote.ErrInProgress) {
+	if errors.Is(err, remote.ErrInProgress) || errors.Is(err, remote.ErrRefusedAddress) {
 		return false
 	}
-	for _, one := range []error{
-		remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication, remote.ErrIdentity,
-		remote.ErrNoRepository, remote.ErrNoRef, remote.ErrNoRoom, remote.ErrFailed,
-	} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	return remote.IsRemote(err) || errors.Is(err, remote.ErrNoRef) || errors.Is(err, remote.ErrFailed)
 }
 
 // served ends the wait of a target. The caller holds mu.

@@ -59,7 +59,7 @@ func isAway(err error) bool {
 	if errors.As(err, &missing) {
 		return !missing.Empty // It was let in, and the ref is gone.
 	}
-	return errors.Is(err, remote.ErrUnreachable) || errors.Is(err, remote.ErrStalled) || errors.Is(err, remote.ErrTimeout)
+	return remote.IsSilence(err)
 }
 
 // last is the last tree that the node has of the volume's ref and that was brought as who
@@ -156,13 +156,13 @@ func (f *Followers) show(ctx context.Context, a *Attachment, start first) error 
 		}
 	}
 	skipped, err := f.move(ctx, a.checkout, start.sight)
-	if !shared && (isBroken(err) || errors.Is(err, worktree.ErrChanged)) {
+	if !shared && (history.IsBroken(err) || errors.Is(err, worktree.ErrChanged)) {
 		// Nobody has what was there before: it is of no use, or was lost with its repository.
 		if err = f.renew(ctx, a.checkout); err == nil {
 			skipped, err = f.move(ctx, a.checkout, start.sight)
 		}
 	}
-	if isBroken(err) {
+	if history.IsBroken(err) {
 		return setAside(ctx, a.checkout.repository, err) // The next call finds a new one.
 	}
 	if err == nil {

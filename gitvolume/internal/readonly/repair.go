@@ -5,14 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/store"
 )
-
-// isBroken tells of errors of a repository that has not got what it should have.
-func isBroken(err error) bool {
-	return errors.Is(err, history.ErrMissing) || errors.Is(err, history.ErrDamaged)
-}
 
 // setAside sets the repository aside; the next that is fetched comes into a new one. It
 // gives why, and what else went wrong.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
 	"liken.sh/gitvolume/internal/store"
@@ -70,7 +71,7 @@ func (w *follower) ask(ctx context.Context, p plan, s scope) answer {
 	if err == nil {
 		err = source.complete(ctx, places, by)
 	}
-	if isBroken(err) {
+	if history.IsBroken(err) {
 		err = setAside(ctx, w.repository, err)
 	}
 	return answer{source: source, places: places, err: err}
@@ -200,7 +201,7 @@ func (w *follower) bring(ctx context.Context, c *checkout, answers map[scope]ans
 		return nil
 	}
 	skipped, err := w.followers.move(ctx, c, seen)
-	if isBroken(err) {
+	if history.IsBroken(err) {
 		if err = as.repair(ctx, c, err); err == nil {
 			skipped, err = w.followers.move(ctx, c, seen)
 		}

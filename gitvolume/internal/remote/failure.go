@@ -42,6 +42,20 @@ var (
 	ErrFailed = errors.New("git failed")
 )
 
+// IsRemote tells of the errors that the remote or the way to it causes, whatever the
+// repository here is like. ErrFailed is none, as nobody knows whose failure it was, and
+// neither is ErrNoRef: of that the remote is in good health.
+func IsRemote(err error) bool {
+	return IsSilence(err) || errors.Is(err, ErrAuthentication) || errors.Is(err, ErrIdentity) ||
+		errors.Is(err, ErrRefusedAddress) || errors.Is(err, ErrNoRepository) || errors.Is(err, ErrNoRoom)
+}
+
+// IsSilence tells of the errors of a remote that did not answer, which say nothing about
+// what it has and what it would let the credential do.
+func IsSilence(err error) bool {
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrStalled) || errors.Is(err, ErrTimeout)
+}
+
 // Failure is a run of git that did not do what it was for.
 type Failure struct {
 	// Kind is one of the errors above, or that of a context.

@@ -91,10 +91,8 @@ func (r Request) missesSome() bool {
 // the remote has all of it, the first failure stands, unless there was none, or it may be
 // that somebody made one of the refs between the two looks.
 func (c *Command) fetchExisting(ctx context.Context, request Request, fetched map[string]Fetched, first error) error {
-	for _, lasting := range []error{ErrUnreachable, ErrStalled, ErrAuthentication, ErrIdentity, ErrRefusedAddress, ErrNoRoom, errShallow} {
-		if errors.Is(first, lasting) {
-			return first
-		}
+	if errors.Is(first, errShallow) || IsRemote(first) && !errors.Is(first, ErrNoRepository) {
+		return first
 	}
 	refs, err := c.List(ctx, request.Remote, slices.Collect(maps.Keys(request.Refs))...)
 	if err != nil {

@@ -185,13 +185,8 @@ func (f *Fetches) together(q *queue, batch []*fetch) error {
 
 // isOfARef tells of a failure that may be of one ref and not of the remote.
 func isOfARef(err error) bool {
-	if err == nil || errors.Is(err, context.Canceled) || isSilence(err) {
+	if err == nil || errors.Is(err, context.Canceled) || IsRemote(err) && !errors.Is(err, ErrNoRoom) {
 		return false
-	}
-	for _, whole := range []error{ErrAuthentication, ErrIdentity, ErrRefusedAddress, ErrNoRepository} {
-		if errors.Is(err, whole) {
-			return false
-		}
 	}
 	var failure *Failure
 	return !errors.As(err, &failure) || failure.HTTPStatus < 400

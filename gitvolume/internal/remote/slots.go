@@ -115,7 +115,7 @@ func (s *Slots) note(w *waiter, err error) {
 	h, isKnown := s.hosts[w.host]
 	switch {
 	case errors.Is(err, context.Canceled):
-	case isSilence(err):
+	case IsSilence(err):
 		h.suspect = h.suspect || !s.silent[w.repository]
 		h.silence = time.Now()
 		s.hosts[w.host] = h
@@ -128,11 +128,6 @@ func (s *Slots) note(w *waiter, err error) {
 }
 
 func (s *Slots) isSuspect(w *waiter) bool { return s.silent[w.repository] || s.hosts[w.host].suspect }
-
-// isSilence tells of an error that a run had waited for.
-func isSilence(err error) bool {
-	return errors.Is(err, ErrStalled) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnreachable)
-}
 
 // grant gives slots to those whose turn it is. The caller holds mu.
 func (s *Slots) grant() {

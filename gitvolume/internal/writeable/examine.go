@@ -17,22 +17,22 @@ import (
 // that is why it failed: git tells neither apart, and a repository that is broken would be
 // tried with for ever.
 func (v *Volume) examined(err error) error {
-	if IsRepositoryBroken(err) || IsOfRemote(err) {
+	if history.IsBroken(err) || isOfRemote(err) {
 		return err
 	}
-	if broken := v.examine(); IsRepositoryBroken(broken) {
+	if broken := v.examine(); history.IsBroken(broken) {
 		return fmt.Errorf("%w; what is to be pushed cannot be read: %w", err, broken)
 	}
 	return err
 }
 
-// IsOfRemote tells errors of the remote and the way to it, which no repository causes,
+// isOfRemote tells errors of the remote and the way to it, which no repository causes,
 // however broken.
-func IsOfRemote(err error) bool {
-	return slices.ContainsFunc([]error{
-		access.ErrNoCredential, remote.ErrUnreachable, remote.ErrStalled, remote.ErrTimeout, remote.ErrAuthentication,
-		remote.ErrIdentity, remote.ErrRefusedAddress, remote.ErrNoRepository, remote.ErrNoRoom, ErrRefDeleted, ErrSideTaken, ErrSideLeft, ErrRestless,
-	}, func(known error) bool { return errors.Is(err, known) })
+func isOfRemote(err error) bool {
+	return remote.IsRemote(err) || slices.ContainsFunc(
+		[]error{access.ErrNoCredential, ErrRefDeleted, ErrSideTaken, ErrSideLeft, ErrRestless},
+		func(known error) bool { return errors.Is(err, known) },
+	)
 }
 
 // examine reads what a push reads: the whole tree of the tip, and all that the remote has

@@ -174,7 +174,11 @@ func (v *Volume) finishMove(ctx context.Context) error {
 		done := v.Keeper.Native()
 		moved, err := mover.Resume(ctx, intentOf(move))
 		done()
-		if err != nil {
+		switch {
+		case errors.Is(err, history.ErrMalformed):
+			// Nothing finishes that: as with a lost repository, the tree counts as it is.
+			return fmt.Errorf("%w: %w", history.ErrDamaged, err)
+		case err != nil:
 			return err
 		}
 		return v.divergeLate(ctx, v.arrive(ctx, moved))

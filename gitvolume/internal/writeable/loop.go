@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/ignore"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/store"
@@ -278,7 +279,7 @@ func (v *Volume) stuck(err error) {
 
 // complain tells the owner of a broken repository.
 func (v *Volume) complain(err error) {
-	if v.Broken != nil && IsRepositoryBroken(err) {
+	if v.Broken != nil && history.IsBroken(err) {
 		v.Broken(err)
 	}
 }

@@ -175,7 +175,7 @@ func (v *Volume) sent(ctx context.Context, p store.Position, pushed remote.Pushe
 // isOfConnection tells errors of a push that nobody decided on.
 func isOfConnection(err error) bool {
 	var unknown *remote.Unknown
-	return errors.As(err, &unknown) || errors.Is(err, remote.ErrUnreachable) || errors.Is(err, remote.ErrStalled) || errors.Is(err, remote.ErrTimeout)
+	return errors.As(err, &unknown) || remote.IsSilence(err)
 }
 
 func (v *Volume) putOffRecord() { v.clock.recordAt = time.Now().Add(recordRetry) }

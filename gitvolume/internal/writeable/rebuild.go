@@ -12,13 +12,6 @@ import (
 	"liken.sh/gitvolume/internal/worktree"
 )
 
-// IsRepositoryBroken tells of an error that says that the store's repository lacks what it
-// has to have, or cannot be read: it has to be set aside, and Rebuild to follow with a new
-// one.
-func IsRepositoryBroken(err error) bool {
-	return errors.Is(err, history.ErrMissing) || errors.Is(err, history.ErrDamaged)
-}
-
 // Rebuild finds a position for a tree whose repository was lost, in a new and empty one,
 // before Prepare or Resume. The tree stays as it is: it is compared with the last commit
 // that the remote has of it, and what it has beyond, committed or not, is committed again.

@@ -10,7 +10,6 @@ import (
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/report"
-	"liken.sh/gitvolume/internal/writeable"
 )
 
 // loseRepository is what a failing disk does, and the driver then.
@@ -18,7 +17,13 @@ func (n *node) loseRepository() {
 	n.t.Helper()
 	n.do(os.RemoveAll(filepath.Join(n.repoDir(), "objects")))
 	n.do(os.Mkdir(filepath.Join(n.repoDir(), "objects"), 0o700))
-	if err := n.start().Prepare(n.t.Context()); !writeable.IsRepositoryBroken(err) {
+	n.rebuild()
+}
+
+// rebuild is what the driver does when it comes to a repository that is broken.
+func (n *node) rebuild() {
+	n.t.Helper()
+	if err := n.start().Prepare(n.t.Context()); !history.IsBroken(err) {
 		n.t.Fatalf("the error is %v, want one of a broken repository", err)
 	}
 	n.close()

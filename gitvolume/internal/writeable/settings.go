@@ -133,9 +133,9 @@ type Settings struct {
 	// Jitter gives a number from 0 to 1, by which delays are spread.
 	Jitter func() float64
 	// Use has the repository be there, as it was when it was opened, until release is called.
-	// An error for which IsRepositoryBroken says that it is another by now.
+	// An error for which history.IsBroken says that it is another by now.
 	Use func(ctx context.Context) (release func(), err error)
-	// Broken is told, in Run's goroutine, of an error for which IsRepositoryBroken; nil: nobody
+	// Broken is told, in Run's goroutine, of an error for which history.IsBroken; nil: nobody
 	// is. The volume is to be stopped then, and rebuilt.
 	Broken func(err error)
 	// BeforeStep is called before each change to what outlives the process, so that a test

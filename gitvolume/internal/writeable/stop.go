@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/remote"
 )
 
@@ -32,7 +33,7 @@ func (v *Volume) TakeCredential() {
 
 // IsFinal tells of an error of Stop that no repetition can change: there is no tree, or no
 // repository, to commit.
-func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || IsRepositoryBroken(err) }
+func IsFinal(err error) bool { return errors.Is(err, ErrReplaced) || history.IsBroken(err) }
 
 // Stop ends Run when nobody writes the tree any more: what is pending is committed, if the
 // volume is armed, and pushed once, which takes no longer than within, nor until the deadline
