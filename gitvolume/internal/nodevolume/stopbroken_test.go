@@ -36,7 +36,7 @@ func TestStopWaitsForNoFetch(t *testing.T) {
 	p := newProcess(t, dir)
 	v := p.volume(wants(server.URL("/" + filepath.Base(upstream.Dir)))).publish()
 	pass := <-answers
-	check(t, os.RemoveAll(p.repositories()[0]))
+	check(t, os.Rename(p.repositories()[0], filepath.Join(t.TempDir(), "lost")))
 	v.write("b", "1")
 	<-asked
 	stopped := make(chan error, 1)
