@@ -7,8 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/policy"
 )
 
@@ -96,15 +95,18 @@ func (f Free) of(size int64) int64 {
 	return 0
 }
 
+// Space is that of the store's file system. It may hang as long as the disk does.
+func (s *Store) Space() (usage.Space, error) { return usage.SpaceOf(s.dir.Dir()) }
+
 // CheckFree returns nil when there is room for another volume. The error wraps ErrFull,
 // and has the same words as long as the disk has the same size.
 func (s *Store) CheckFree() error {
-	var stat unix.Statfs_t
-	if err := unix.Fstatfs(int(s.dir.Dir().Fd()), &stat); err != nil {
-		return fmt.Errorf("ask the store's file system for its space: %w", err)
+	space, err := s.Space()
+	if err != nil {
+		return err
 	}
-	least := s.settings.MinFree.of(int64(stat.Blocks) * stat.Bsize)
-	if int64(stat.Bavail)*stat.Bsize >= least {
+	least := s.settings.MinFree.of(space.Bytes)
+	if space.AvailableBytes >= least {
 		return nil
 	}
 	return fmt.Errorf("%q has less than %d bytes available, which are kept free (--min-free %s): make room on its disk, or lower --min-free: %w",

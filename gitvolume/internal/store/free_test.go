@@ -2,7 +2,9 @@ package store
 
 import (
 	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,6 +78,21 @@ func TestCheckFree(t *testing.T) {
 		if err := f.store.CheckFree(); !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), "--min-free "+f.store.settings.MinFree.String()) {
 			t.Errorf("%s: %v, want %v", text, err, want)
 		}
+	}
+}
+
+func TestSpace(t *testing.T) {
+	mountns.Require(t)
+	const size = 10 << 20
+	f := newFixture(t)
+	f.onDisk("tmpfs", "size=10m")
+	before, err := f.store.Space()
+	f.must(err)
+	f.must(os.WriteFile(filepath.Join(f.dir, "filler"), make([]byte, 4<<20), 0o600))
+	after, err := f.store.Space()
+	f.must(err)
+	if before.Bytes != size || after.Bytes != size || before.AvailableBytes > size || before.AvailableBytes-after.AvailableBytes != 4<<20 {
+		t.Errorf("%+v before and %+v after 4 MiB of %d bytes were taken", before, after, size)
 	}
 }
 
