@@ -136,7 +136,10 @@ func (n *node) openReports() (err error) {
 		n.Log.Warn("no new writeable volume is taken", "reason", n.volatile)
 	}
 	n.openMeter()
-	settings := report.Settings{Log: n.Log, Meter: n.Meter, StoreBytes: n.storeBytes, RefusesWriteable: n.volatile != ""}
+	space := &storeSpace{ask: n.store.Space, log: n.Log}
+	settings := report.Settings{
+		Log: n.Log, Meter: n.Meter, StoreBytes: n.storeBytes, StoreSpace: space.current, RefusesWriteable: n.volatile != "",
+	}
 	if n.View != nil { // Without a cluster the log has all of it already.
 		settings.Recorder = n.Events
 	}

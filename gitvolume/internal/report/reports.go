@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"liken.sh/csicommon/event"
+	"liken.sh/csicommon/usage"
 )
 
 // Settings are what reports go to. Log and Meter must be set.
@@ -23,6 +25,10 @@ type Settings struct {
 	// StoreBytes is how much the store takes on its disk, as last measured; nil or not
 	// known: no series. It is asked at each scrape and must answer from memory.
 	StoreBytes func() (bytes int64, known bool)
+	// StoreSpace is what the file system of the store has; nil or not known: no series. It
+	// is asked at each scrape and must not wait for a disk that does not answer longer than
+	// a moment: the scrape would fail for all volumes.
+	StoreSpace func(context.Context) (space usage.Space, known bool)
 	// RefusesWriteable tells that the store takes no new writeable volume, because a
 	// reboot would empty it.
 	RefusesWriteable bool

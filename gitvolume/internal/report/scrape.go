@@ -17,6 +17,7 @@ import (
 type instruments struct {
 	armed, pending, unpushed, skipped, diverged, degraded metric.Int64ObservableGauge
 	abnormal, volumes, bytes, refuses, build              metric.Int64ObservableGauge
+	capacity, available                                   metric.Int64ObservableGauge
 	lastPush                                              metric.Float64ObservableGauge
 	failures                                              metric.Int64ObservableCounter
 }
@@ -24,8 +25,8 @@ type instruments struct {
 func (r *Reports) observe(meter metric.Meter) error {
 	made := &telemetry.Instruments{Meter: meter}
 	i := newInstruments(made)
-	return made.Observe(func(_ context.Context, o metric.Observer) error {
-		i.observeNode(o, r.settings)
+	return made.Observe(func(ctx context.Context, o metric.Observer) error {
+		i.observeNode(ctx, o, r.settings)
 		i.observeVolumes(o, takeSample(r.open()))
 		return nil
 	})
@@ -41,6 +42,8 @@ func newInstruments(made *telemetry.Instruments) (i instruments) {
 	made.Gauge(&i.abnormal, "git_csi_volume_abnormal", "1 while anything is wrong with a volume.")
 	made.Gauge(&i.volumes, "git_csi_volumes", "Volumes on this node.")
 	made.Gauge(&i.bytes, "git_csi_store_bytes", "Allocated bytes of the store, as last measured.")
+	made.Gauge(&i.capacity, "git_csi_store_capacity_bytes", "Size of the store's file system.")
+	made.Gauge(&i.available, "git_csi_store_available_bytes", "Bytes of the store's file system that can still be taken.")
 	made.Gauge(&i.refuses, "git_csi_store_refuses_writeable", "1 if the store takes no new writeable volume, because a reboot would empty it.")
 	made.Gauge(&i.build, buildName, buildSays)
 	made.Time(&i.lastPush, "git_csi_last_push_timestamp_seconds", "Unix time of the last push that arrived.")
@@ -49,10 +52,16 @@ func newInstruments(made *telemetry.Instruments) (i instruments) {
 }
 
 // observeNode leaves out what is not known: a 0 would be a lie.
-func (i instruments) observeNode(o metric.Observer, settings Settings) {
+func (i instruments) observeNode(ctx context.Context, o metric.Observer, settings Settings) {
 	if settings.StoreBytes != nil {
 		if bytes, known := settings.StoreBytes(); known {
 			o.ObserveInt64(i.bytes, bytes)
+		}
+	}
+	if settings.StoreSpace != nil {
+		if space, known := settings.StoreSpace(ctx); known {
+			o.ObserveInt64(i.capacity, space.Bytes)
+			o.ObserveInt64(i.available, space.AvailableBytes)
 		}
 	}
 	o.ObserveInt64(i.refuses, flag(settings.RefusesWriteable))

@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"liken.sh/csicommon/usage"
 	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/report"
 )
@@ -130,15 +132,32 @@ func TestTwoThousandVolumes(t *testing.T) {
 	want(1)
 }
 
-func TestWork(t *testing.T) {
-	size, known := int64(0), false
+// What is not known is absent, and what was measured or asked is there without the other.
+func TestTheStore(t *testing.T) {
+	var isMeasured, isAsked bool
 	s := newStation(t, func(settings *report.Settings) {
-		settings.StoreBytes = func() (int64, bool) { return size, known }
+		settings.StoreBytes = func() (int64, bool) { return 4096, isMeasured }
+		settings.StoreSpace = func(context.Context) (usage.Space, bool) {
+			return usage.Space{Bytes: 10_000, AvailableBytes: 5000, Inodes: 10, AvailableInodes: 9}, isAsked
+		}
 		settings.RefusesWriteable = true
 	})
-	s.wantScrape("git_csi_store_", "git_csi_store_refuses_writeable 1")
-	size, known = 4096, true
-	s.wantScrape("git_csi_store_", "git_csi_store_bytes 4096", "git_csi_store_refuses_writeable 1")
+	const (
+		available, size = "git_csi_store_available_bytes 5000", "git_csi_store_bytes 4096"
+		capacity        = "git_csi_store_capacity_bytes 10000"
+		refuses         = "git_csi_store_refuses_writeable 1"
+	)
+	s.wantScrape("git_csi_store_", refuses)
+	isMeasured = true
+	s.wantScrape("git_csi_store_", size, refuses)
+	isAsked = true
+	s.wantScrape("git_csi_store_", available, size, capacity, refuses)
+	isMeasured = false
+	s.wantScrape("git_csi_store_", available, capacity, refuses)
+}
+
+func TestWork(t *testing.T) {
+	s := newStation(t)
 	s.wantScrape("git_csi_demanded_pulls_total", "git_csi_demanded_pulls_total 0")
 	s.wantScrape("csi_events_dropped_total", "csi_events_dropped_total 0")
 	s.PullDemanded()
@@ -209,6 +228,7 @@ func TestTheMetricsPageListsEverySeries(t *testing.T) {
 
 	s := newStation(t, func(settings *report.Settings) {
 		settings.StoreBytes = func() (int64, bool) { return 1, true }
+		settings.StoreSpace = func(context.Context) (usage.Space, bool) { return usage.Space{Bytes: 2, AvailableBytes: 1}, true }
 	})
 	s.Volume(shop()).Update(func(f *report.Figures) { f.LastPush = time.Now() })
 	s.Committed(time.Second)

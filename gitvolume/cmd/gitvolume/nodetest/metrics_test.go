@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/csitest/page"
 	"liken.sh/csicommon/csitest/process"
 )
@@ -46,4 +47,22 @@ func TestTheMetricsPageListsEverySeries(t *testing.T) {
 	n.MustPublish(n.volume("v"), 1)
 	process.Await(t, "a first measurement", func() bool { return n.Scrape()["git_csi_store_bytes"] != nil })
 	page.CompareSeries(t, page.Documented(text), n.Scrape(), writing)
+}
+
+// What the store's disk has is that of this moment.
+func TestTheSpaceOfTheStoresDisk(t *testing.T) {
+	mountns.Require(t)
+	t.Parallel()
+	const size, taken = 16 << 20, 4 << 20
+	n := newNode(t)
+	n.inMemory("16m")
+	n.Start()
+	capacity, before := n.Figure("git_csi_store_capacity_bytes"), n.Figure("git_csi_store_available_bytes")
+	if capacity != size || before <= taken || before > size {
+		t.Errorf("the store has %v of %v bytes, want nearly all of %d", before, capacity, size)
+	}
+	n.fill(taken)
+	if after := n.Figure("git_csi_store_available_bytes"); after > before-taken {
+		t.Errorf("of %v bytes %v are left when %d more are taken", before, after, taken)
+	}
 }

@@ -143,19 +143,14 @@ func (n *node) degraded(handle string) (scrape string) {
 	return scrape
 }
 
-// A node whose store a reboot would empty.
+// A node whose store a reboot would empty, and is nearly full.
 func TestRecordingOfAVolatileStore(t *testing.T) {
 	mountns.Require(t)
 	t.Parallel()
 	n := newNode(t)
-	if err := os.MkdirAll(n.Store, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("none", n.Store, "tmpfs", 0, "size=16m,mode=700"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(n.Store, unix.MNT_DETACH) })
+	n.inMemory("16m")
 	n.Start()
+	n.fill(15 << 20)
 	n.AwaitAnswer("/metrics", 200, "git_csi_store_bytes ")
 	_, scrape := n.Get("/metrics")
 	n.recorded("volatile", scrape, nil)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"liken.sh/csicommon/csitest/mountns"
 	"liken.sh/csicommon/csitest/process"
 )
@@ -16,6 +18,26 @@ func (n *node) storeFile(name, content string) {
 		n.T.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(n.Store, name), []byte(content), 0o600); err != nil {
+		n.T.Fatal(err)
+	}
+}
+
+// inMemory has the store on a tmpfs of so many bytes.
+func (n *node) inMemory(size string) {
+	n.T.Helper()
+	if err := os.MkdirAll(n.Store, 0o700); err != nil {
+		n.T.Fatal(err)
+	}
+	if err := unix.Mount("none", n.Store, "tmpfs", 0, "mode=700,size="+size); err != nil {
+		n.T.Fatal(err)
+	}
+	n.T.Cleanup(func() { _ = unix.Unmount(n.Store, unix.MNT_DETACH) })
+}
+
+// fill takes so many bytes of the store's disk.
+func (n *node) fill(bytes int) {
+	n.T.Helper()
+	if err := os.WriteFile(filepath.Join(n.Store, "filler"), make([]byte, bytes), 0o600); err != nil {
 		n.T.Fatal(err)
 	}
 }
