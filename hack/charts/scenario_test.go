@@ -1,6 +1,7 @@
 package charts
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -102,10 +103,12 @@ func observedOfGit() observed {
 				"GitVolumeMountFailing grpc_status_code=InvalidArgument", "GitVolumeNotArmed claim=pending",
 				"GitVolumePushFailing claim=failing", "GitVolumeWatchDegraded claim=degraded",
 			},
-			"volatile":           {"GitVolumeControllerAbsent component=controller", "GitVolumeStoreRefusesWriteable node=volatile"},
+			"volatile": {
+				"GitVolumeControllerAbsent component=controller", "GitVolumeStoreNearlyFull node=volatile", "GitVolumeStoreRefusesWriteable node=volatile",
+			},
 			"healthy controller": {"GitVolumeWebhookFailing"},
 		},
-		scenarios: append(scenariosOfPushes(), scenariosOfGit()...),
+		scenarios: slices.Concat(scenariosOfPushes(), scenariosOfStores(), scenariosOfGit()),
 	}
 }
 
@@ -152,19 +155,34 @@ func scenariosOfPushes() []scenario {
 	}
 }
 
+// gitPlugin are the labels of the plugin on the node a.
+const gitPlugin = `{job="gitvolume/gitvolume-node",instance="a",node="a",pod="p"}`
+
+// gitDisk are the series of a disk of 10 GB on which the store is.
+func gitDisk(available string) string {
+	return "git_csi_store_capacity_bytes" + gitPlugin + " 10000000000x500\ngit_csi_store_available_bytes" + gitPlugin + " " + available
+}
+
+func scenariosOfStores() []scenario {
+	return []scenario{
+		{"a disk that fills up", gitDisk("5000000000-5000000x500"), []string{"GitVolumeStoreFillingUp node=a"}},
+		{"a disk that fills up slowly", gitDisk("5000000000-100000x500"), nil},
+		{"a disk that fills up and is nearly full", gitDisk("3000000000-5500000x500"), []string{"GitVolumeStoreNearlyFull node=a"}},
+		{"a store that grows fast", "git_csi_store_bytes" + gitPlugin + " 1000000000+12000000x1400", []string{"GitVolumeStoreGrowing node=a"}},
+		{"a store that grows", "git_csi_store_bytes" + gitPlugin + " 1000000000+1000000x1400", nil},
+	}
+}
+
 func scenariosOfGit() []scenario {
-	const (
-		plugin     = `{job="gitvolume/gitvolume-node",instance="a",node="a",pod="p"}`
-		controller = `{job="gitvolume/gitvolume-controller",instance="b",container="resizer",pod="p"}`
-	)
+	const controller = `{job="gitvolume/gitvolume-controller",instance="b",container="resizer",pod="p"}`
 	failing := func(node, values string) string {
 		return `git_csi_fetch_failures_total{job="gitvolume/gitvolume-node",instance="` + node + `",node="` + node + `",repo="h/r"} ` + values + "\n"
 	}
 	return []scenario{
 		{"no plugin", "", []string{"GitVolumeAbsent component=node", "GitVolumeControllerAbsent component=controller"}},
-		{"a plugin that is gone", "up" + plugin + " 1x30 0x10", []string{"GitVolumePluginDown node=a"}},
+		{"a plugin that is gone", "up" + gitPlugin + " 1x30 0x10", []string{"GitVolumePluginDown node=a"}},
 		{"a controller that is gone", "up" + controller + " 1x30 0x10", []string{"GitVolumeControllerDown"}},
-		{"plugin and controller that are updated", "up" + controller + " 1x30 0x5\nup" + plugin + " 1x30 0x5", nil},
+		{"plugin and controller that are updated", "up" + controller + " 1x30 0x5\nup" + gitPlugin + " 1x30 0x5", nil},
 		{
 			"an inline volume", `git_csi_volume_abnormal{job="j",instance="a",namespace="shop",claim="",volume="data"} 1x30`,
 			[]string{"GitVolumeAbnormal volume=data"},
@@ -175,8 +193,6 @@ func scenariosOfGit() []scenario {
 		},
 		{"a fetch that failed", failing("a", "0x30 1x20"), nil},
 		{"a watch that misses an event", gitSeries("watch_degraded 0x60 1x50"), nil},
-		{"a store that grows fast", "git_csi_store_bytes" + plugin + " 1000000000+12000000x1400", []string{"GitVolumeStoreGrowing node=a"}},
-		{"a store that grows", "git_csi_store_bytes" + plugin + " 1000000000+1000000x1400", nil},
 		{
 			"a mount that failed once",
 			`csi_plugin_operations_seconds_count{job="j",instance="a",driver_name="git.liken.sh",method_name="/csi.v1.Node/NodePublishVolume",grpc_status_code="NotFound"} 0x20 1x20`, nil,

@@ -87,6 +87,7 @@ func refusedByGitvolume() refused {
 		"a last push longer than the grace":   {"stopPushTimeout: 1m30s", []string{"terminationGracePeriodSeconds 60", "1m30s"}},
 		"a label the selector uses too":       {"podLabels: {app.kubernetes.io/component: a}", []string{"/podLabels/app.kubernetes.io~1component"}},
 		"an alert that is none":               {"prometheusRule: {disabled: [PerNodeAbsent]}", []string{"/prometheusRule/disabled/0", "must be one of"}},
+		"percent for a share":                 {"prometheusRule: {storeAvailableBelow: 10}", []string{"/prometheusRule/storeAvailableBelow", "maximum"}},
 		"a store whose parent is the root":    {"store: /data\nrequireMount: true", []string{"requireMount", "/data/git"}},
 		"a store whose parent has kubelets's": {"store: /var/lib/git\nrequireMount: true", []string{"requireMount", "kubeletDir", "/var/lib/git/git"}},
 		"a test of a Secret by a path":        {"test: {secret: a/b}", []string{"/test/secret", "pattern"}},
@@ -158,15 +159,16 @@ func acceptedByPernode() accepted {
 
 func acceptedByGitvolume() accepted {
 	return accepted{
-		"the longest kubelet path":        {"kubeletDir: /" + strings.Repeat("k", 67), nil},
-		"a composed time":                 {"trashKeep: 1h30m", []string{"--trash-keep=1h30m"}},
-		"no last push and no trash":       {"stopPushTimeout: 0s\ntrashKeep: 0s", []string{"--stop-push-timeout=0s", "--trash-keep=0s"}},
-		"a last push just short of grace": {"stopPushTimeout: 59s999ms", []string{"--stop-push-timeout=59s999ms"}},
-		"nothing kept free":               {"minFree: '0'", []string{`"--min-free=0"`}},
-		"a quantity kept free":            {"minFree: 500Mi", []string{`"--min-free=500Mi"`}},
-		"patterns of URLs":                {"allowURLs: ['https://git.example.com:8443/shop/*', '*.example.org']", []string{`"--allow-url=https://git.example.com:8443/shop/*"`, `"--allow-url=*.example.org"`}},
-		"addresses of IPv6":               {"allowAddresses: ['fd00::/8', '10.0.0.1']", []string{`"--allow-address=fd00::/8"`, `"--allow-address=10.0.0.1"`}},
-		"a test by ssh":                   {"test: {url: 'git@git.example.com:shop/config', secret: deploy-key}", []string{`url: "git@git.example.com:shop/config"`, "name: deploy-key"}},
+		"the longest kubelet path":               {"kubeletDir: /" + strings.Repeat("k", 67), nil},
+		"a composed time":                        {"trashKeep: 1h30m", []string{"--trash-keep=1h30m"}},
+		"no last push and no trash":              {"stopPushTimeout: 0s\ntrashKeep: 0s", []string{"--stop-push-timeout=0s", "--trash-keep=0s"}},
+		"a last push just short of grace":        {"stopPushTimeout: 59s999ms", []string{"--stop-push-timeout=59s999ms"}},
+		"nothing kept free":                      {"minFree: '0'", []string{`"--min-free=0"`}},
+		"a quantity kept free":                   {"minFree: 500Mi", []string{`"--min-free=500Mi"`}},
+		"patterns of URLs":                       {"allowURLs: ['https://git.example.com:8443/shop/*', '*.example.org']", []string{`"--allow-url=https://git.example.com:8443/shop/*"`, `"--allow-url=*.example.org"`}},
+		"addresses of IPv6":                      {"allowAddresses: ['fd00::/8', '10.0.0.1']", []string{`"--allow-address=fd00::/8"`, `"--allow-address=10.0.0.1"`}},
+		"a test by ssh":                          {"test: {url: 'git@git.example.com:shop/config', secret: deploy-key}", []string{`url: "git@git.example.com:shop/config"`, "name: deploy-key"}},
+		"a store's share in scientific notation": {"prometheusRule: {enabled: true, storeAvailableBelow: 5e-2}", []string{"< 0.05"}},
 	}
 }
 

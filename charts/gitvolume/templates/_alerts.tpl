@@ -157,6 +157,30 @@ is no fault. */}}
     description: >-
       A reboot would empty its store, which is on a tmpfs or such. Pods that write a volume wait
       when they are put there; what is read is not affected.
+- alert: GitVolumeStoreNearlyFull
+  expr: git_csi_store_available_bytes / git_csi_store_capacity_bytes < {{ .Values.prometheusRule.storeAvailableBelow }}
+  for: 15m
+  labels:
+    severity: warning
+  annotations:
+    summary: The disk of the git store of a node{{ $name }} is nearly full.
+    description: >-
+      {{ "{{ $value | humanizePercentage }}" }} is available. Below --min-free no new volume starts there, and on a full
+      disk nothing is committed. git_csi_store_bytes shows how much of it the store has.
+- alert: GitVolumeStoreFillingUp
+  expr: >-
+    predict_linear(git_csi_store_available_bytes[6h], 24 * 3600) < 0
+    and git_csi_store_available_bytes / git_csi_store_capacity_bytes < 0.5
+    unless git_csi_store_available_bytes / git_csi_store_capacity_bytes < {{ .Values.prometheusRule.storeAvailableBelow }}
+  for: 1h
+  labels:
+    severity: info
+  annotations:
+    summary: The disk of the git store of a node{{ $name }} is full within a day.
+    description: >-
+      So it is if it goes on as in the last six hours. Below --min-free no new volume starts
+      there, and on a full disk nothing is committed. git_csi_store_bytes shows whether the
+      store grows.
 - alert: GitVolumeStoreGrowing
   expr: git_csi_store_bytes - min_over_time(git_csi_store_bytes[1d]) > {{ .Values.prometheusRule.storeGrowthGiB }} * 1024 * 1024 * 1024
   for: 2h
