@@ -125,7 +125,8 @@ type Position struct {
 	// replayed yet: what they look like is not the application's.
 	Replaying bool `json:"replaying,omitempty"`
 	// Late tells that the tree holds, on top of Tip, what the application wrote over what
-	// upstream changed too, and that the volume has yet to diverge for it.
+	// upstream changed too, without having seen that. The volume has yet to diverge for it; once
+	// it has, that has yet to be committed and pushed to the side branch.
 	Late bool `json:"late,omitempty"`
 	// Stopped tells that the last stop committed all of the tree.
 	Stopped bool `json:"stopped,omitempty"`
@@ -156,6 +157,9 @@ func (p Position) HasUnrecorded() bool { return !p.Metadata.IsZero() && p.Metada
 func (p Position) Owes() bool {
 	return p.HasUnpushed() || p.HasUnrecorded() || !p.Leaving.IsZero()
 }
+
+// IsLateOnRef tells whether the volume has yet to diverge for what was late.
+func (p Position) IsLateOnRef() bool { return p.Late && !p.Diverged }
 
 // Published is what the remote has of the volume's commits, on the branch that it is on.
 func (p Position) Published() object.ID {

@@ -42,6 +42,9 @@ func (v *Volume) commit(ctx context.Context, quiet bool) error {
 	v.overfull = made.overfull
 	v.partial = v.partial && !v.keepsRecord()
 	v.sayRecordFits()
+	if err := v.noteLate(result, true); err != nil {
+		return err
+	}
 	v.looked(result)
 	if !quiet {
 		// The look when it is quiet, which has the push be due.

@@ -12,7 +12,7 @@ import (
 // diverge has the volume go on on its side branch. Nothing of the tree changes.
 func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	p := v.position
-	p.Diverged, p.Side, p.Late = true, object.ID{}, false
+	p.Diverged, p.Side = true, object.ID{}
 	p, err := v.rerecord(p, v.Side, up)
 	if err != nil {
 		return err
@@ -22,35 +22,35 @@ func (v *Volume) diverge(ctx context.Context, up upstream, why error) error {
 	}
 	v.owe()
 	v.sayDiverged(why)
-	var late *treeConflict
-	if errors.As(why, &late) && late.moved && v.Arming.Unarmed == nil {
-		// What the application wrote is what the side branch is for.
-		v.agenda.addPaths(late.paths)
-		if len(late.paths) == 0 {
-			v.agenda.addEverything()
-		}
-		return v.commit(ctx, true)
+	if !p.Late {
+		return nil
 	}
-	return nil
+	// What the application wrote is what the side branch is for.
+	return v.commitLate(ctx, why)
 }
 
 // heal takes a diverged volume back to the ref, if that has what the side branch is for:
-// what was pushed there, or all of it while nothing was. What was committed since goes on
-// top. A volume that cannot go back stays where it is. One that went back and diverged in
-// that very moment is healed too: of the side branch that it has now there is nothing yet,
-// and the one before has to go first.
+// what was pushed there, or all of it while nothing was, or not all for which it diverged.
+// What was committed since goes on top. A volume that cannot go back stays where it is; so
+// does one that has not committed yet what it diverged for: on top of upstream's change that
+// would take it back. One that went back and diverged in that very moment is healed too: of
+// the side branch that it has now there is nothing yet, and the one before has to go first.
 func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error) {
 	p := v.position
 	if up.tip.IsZero() {
 		return false, nil
 	}
 	merged := p.Published()
-	if p.Side.IsZero() {
+	if p.Side.IsZero() || p.Late {
 		merged = p.Tip
 	}
 	replay := history.Replay{Base: p.Base, Tip: merged, Onto: up.tip, Merger: v.Merger}
 	if healed, err = v.healedBy(ctx, replay); err != nil || !healed {
 		return false, err
+	}
+	if p.Late && !v.late.isCommitted {
+		v.sayDiverged(v.late.why())
+		return false, nil
 	}
 	then, _, err := v.onto(ctx, merged, up.tip)
 	var conflict *history.Conflict
@@ -63,7 +63,7 @@ func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error)
 	if then, err = v.rerecord(then, v.Ref, up); err != nil {
 		return false, err
 	}
-	then.Base, then.Followed, then.Diverged, then.Side = up.tip, true, false, object.ID{}
+	then.Base, then.Followed, then.Diverged, then.Side, then.Late = up.tip, true, false, object.ID{}, false
 	if up.side == p.Side {
 		then.Leaving = p.Side
 	} else if then.Left, err = v.leftAt(ctx, up); err != nil {

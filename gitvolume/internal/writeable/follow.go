@@ -164,7 +164,7 @@ func (v *Volume) moveTo(ctx context.Context, then store.Position) error {
 	if len(moved.Conflicts) > 0 {
 		return &treeConflict{paths: moved.Conflicts}
 	}
-	return v.arrive(ctx, moved)
+	return v.arrive(ctx, moved, then.Late)
 }
 
 // finishMove finishes a move that was interrupted.
@@ -181,14 +181,14 @@ func (v *Volume) finishMove(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		return v.divergeLate(ctx, v.arrive(ctx, moved))
+		return v.divergeLate(ctx, v.arrive(ctx, moved, move.Then.Late))
 	}
 	if v.position.Replaying {
 		if err := v.replay(ctx, nil); err != nil {
 			return err
 		}
 	}
-	if v.position.Late {
+	if v.position.IsLateOnRef() {
 		return v.divergeLate(ctx, &treeConflict{moved: true})
 	}
 	return nil
@@ -198,10 +198,13 @@ func (v *Volume) finishMove(ctx context.Context) error {
 // from what is known of the remote without asking it.
 func (v *Volume) divergeLate(ctx context.Context, err error) error {
 	var written *treeConflict
-	if errors.As(err, &written) {
-		return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
+	switch {
+	case !errors.As(err, &written):
+		return err
+	case v.position.Diverged:
+		return nil // It has.
 	}
-	return err
+	return v.diverge(ctx, upstream{tip: v.position.Base, record: v.position.MetadataBase}, err)
 }
 
 func (v *Volume) mover(then store.Position) *worktree.Mover {
@@ -229,7 +232,8 @@ func (v *Volume) vacated(then store.Position) []string {
 }
 
 // arrive makes what was moved the state of the volume, whose position is there already.
-func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
+// wasLate says that there were late paths before.
+func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved, wasLate bool) error {
 	before := v.record
 	var err error
 	if v.tipTree, err = v.commitTree(v.position.Tip); err != nil {
@@ -253,7 +257,10 @@ func (v *Volume) arrive(ctx context.Context, moved *worktree.Moved) error {
 		return err
 	}
 	v.sayRefused(moved.Refused)
-	if len(moved.Late) > 0 || v.position.Late {
+	switch {
+	case wasLate:
+		return &treeConflict{moved: true}
+	case len(moved.Late) > 0 || v.position.Late:
 		return &treeConflict{paths: moved.Late, moved: true}
 	}
 	return nil
@@ -320,8 +327,8 @@ func (i *intents) Store(intent worktree.Intent) error {
 func (i *intents) Done(_ worktree.Intent, late bool) error {
 	p := i.then
 	p.Move, p.Replaying = nil, true
-	// Those of before count until it has diverged. On the side branch there is no need to.
-	p.Late = (p.Late || late) && !p.Diverged
+	// Those of before count on. On the side branch there is no need to diverge for others.
+	p.Late = p.Late || late && !p.Diverged
 	return i.volume.keep(p)
 }
 

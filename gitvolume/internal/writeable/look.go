@@ -31,6 +31,9 @@ func (v *Volume) look(ctx context.Context) (unread []string, err error) {
 	if v.Pending != nil && v.Arming.Unarmed != nil {
 		v.Pending(v.lines(result.Changes))
 	}
+	if err := v.noteLate(result, v.pending == 0); err != nil {
+		return nil, err
+	}
 	v.looked(result)
 	return unread, nil
 }

@@ -77,7 +77,7 @@ func (v *Volume) signals() <-chan struct{} {
 
 // next is when something is due next; zero if nothing is.
 func (v *Volume) next(now time.Time) time.Time {
-	if v.position.Move != nil || v.position.Late || v.clock.barred {
+	if v.position.Move != nil || v.position.IsLateOnRef() || v.clock.barred {
 		// Before anything else.
 		if v.clock.restUntil.Before(now) {
 			return now

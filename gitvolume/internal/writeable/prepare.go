@@ -149,7 +149,8 @@ func (v *Volume) make(ctx context.Context, up upstream) error {
 		return err
 	}
 	v.memory, v.tipTree = nil, object.ID{}
-	then.Move = nil
+	// What was not committed is lost with the tree.
+	then.Move, then.Late = nil, false
 	if err := v.moveTo(ctx, then); err != nil {
 		return errors.Join(err, v.closeTree())
 	}

@@ -239,6 +239,7 @@ func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 		}
 		p := v.position
 		p.Side, p.Left = p.Tip, object.ID{}
+		p.Late = p.Late && !v.late.isCommitted
 		again, err := v.sent(ctx, p, pushed, tries)
 		if err != nil || again == nil {
 			return false, err

@@ -45,13 +45,14 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	case err != nil:
 		return err
 	case found == nil:
-		p.Tip, p.Base, p.Diverged = up.tip, up.tip, true
+		// All of the tree is as if written over what upstream has.
+		p.Tip, p.Base, p.Diverged, p.Late = up.tip, up.tip, true, true
 	default:
 		p.Tip, p.Base, p.Side, p.Diverged = found.tip, found.base, found.side, found.diverged
 	}
-	p.Left = v.position.Left
+	p.Left, p.Late = v.position.Left, p.Late || v.position.Late
 	if !p.Diverged {
-		p.Leaving, p.Late = v.position.Leaving, v.position.Late
+		p.Leaving = v.position.Leaving
 	}
 	if err := v.anchor(p); err != nil {
 		return err

@@ -52,6 +52,8 @@ type Volume struct {
 	unrecorded bool
 	// skips says that something may be left out.
 	skips bool
+	// late is of what counts while the position is Late.
+	late lateness
 	// sentOver is where the branch was when it was pushed to last.
 	sentOver object.ID
 	// unannounced says that a look at everything finds what no event had to announce: it is
