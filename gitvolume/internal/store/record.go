@@ -110,6 +110,10 @@ type Position struct {
 	// Left is the last of the volume's commits on a side branch that it is back from and that
 	// stayed on the remote; zero if none did. The volume does not go on from there.
 	Left object.ID `json:"left,omitzero"`
+	// LeftAt is the commit of the ref that had all that is on the side branch of Leaving and
+	// Left. Of a ref that was forced back from it neither is true any more: nothing else may
+	// have what is there.
+	LeftAt object.ID `json:"leftAt,omitzero"`
 	// Followed tells that the ref existed once, so that its absence is a deletion.
 	Followed bool `json:"followed,omitempty"`
 	// Metadata is the commit with the volume's own record of modes and owners, MetadataBase

@@ -64,10 +64,13 @@ func (v *Volume) heal(ctx context.Context, up upstream) (healed bool, err error)
 		return false, err
 	}
 	then.Base, then.Followed, then.Diverged, then.Side, then.Late = up.tip, true, false, object.ID{}, false
-	if up.side == p.Side {
-		then.Leaving = p.Side
-	} else if then.Left, err = v.leftAt(ctx, up); err != nil {
-		return false, err
+	switch {
+	case up.side != p.Side:
+		if then, err = v.goneBack(ctx, then, up); err != nil {
+			return false, err
+		}
+	case !p.Side.IsZero():
+		then.Leaving, then.LeftAt = p.Side, up.tip
 	}
 	err = v.moveTo(ctx, then)
 	var written *treeConflict
@@ -90,22 +93,38 @@ func (v *Volume) healedBy(ctx context.Context, replay history.Replay) (bool, err
 }
 
 // leave deletes the side branch that the volume is back from, unless somebody put commits
-// on it meanwhile. One that stays is left behind.
+// on it meanwhile, or forced the ref back. One that stays is left behind.
 func (v *Volume) leave(ctx context.Context) error {
 	if v.position.Leaving.IsZero() {
 		return nil
 	}
-	err := v.Remote.DeleteBranch(ctx, v.Side, v.position.Leaving)
+	// It may have been back for long: the push that was to delete the branch failed.
+	up, err := v.fetchAnew(ctx)
+	if err != nil {
+		return err
+	}
+	goesOn, err := v.has(up.tip, v.position.LeftAt)
+	if err != nil {
+		return err
+	}
+	err = errTakenBack
+	if goesOn {
+		err = v.Remote.DeleteBranch(ctx, v.Side, v.position.Leaving)
+	}
 	p := v.position
-	p.Leaving, p.Left = object.ID{}, object.ID{}
+	p.Leaving, p.Left = object.ID{}, p.Leaving
 	var moved *remote.Moved
 	var declined *remote.Declined
 	switch {
-	case errors.As(err, &moved) || errors.As(err, &declined):
-		p.Left = v.position.Leaving
+	case err == nil:
+		p.Left, p.LeftAt = object.ID{}, object.ID{}
+	case errors.As(err, &moved) || errors.As(err, &declined) || errors.Is(err, errTakenBack):
 		v.saySideKept(err)
-	case err != nil:
+	default:
 		return err
 	}
 	return v.keep(p)
 }
+
+// errTakenBack is why a side branch stays that the ref had all of.
+var errTakenBack = errors.New("the ref was forced back from where it had what is on the branch")

@@ -250,3 +250,47 @@ func TestLeftSideBranchOfALostAnswer(t *testing.T) {
 		n.stop()
 	})
 }
+
+// A branch that another node pushed in place of the one that was to be deleted, and that was
+// merged in its turn, is left behind like that.
+func TestSideBranchAfterTheOneLeft(t *testing.T) {
+	for name, pushes := range map[string]bool{"after a push": true, "before it": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				n := w.diverged()
+				n.stop()
+				w.put("main", files{"a": "mine"})
+				n.do(n.start().Prepare(n.t.Context()))
+				n.happened(report.Healed, "main")
+				n.close() // The process ends before it has deleted the branch.
+				other := w.node()
+				other.publish()
+				other.settle(time.Minute)
+				if w.upstream.Tip(side) != "" {
+					t.Error("the side branch is still there")
+				}
+				w.put("main", files{"a": "theirs 2"})
+				other.write("a", "mine 2")
+				other.settle(10 * time.Second)
+				other.faultsAre(report.Diverged)
+				other.stop()
+				w.put("main", files{"a": "mine 2"})
+				n.said = newSaid()
+				n.do(n.start().Prepare(n.t.Context()))
+				n.has(files{"a": "mine 2", "b": "1"})
+				if pushes {
+					n.follow()
+					n.settle(time.Minute)
+					n.stop()
+				} else {
+					n.close()
+				}
+				w.put("main", files{"a": "theirs 3"})
+				n.publish()
+				n.faultsAre()
+				n.has(files{"a": "theirs 3", "b": "1"})
+				n.stop()
+			})
+		})
+	}
+}

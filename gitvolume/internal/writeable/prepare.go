@@ -188,6 +188,7 @@ func (v *Volume) begin(ctx context.Context, up upstream) (store.Position, error)
 		} else {
 			p.Left = own
 		}
+		p.LeftAt = up.tip
 		return p, err
 	}
 	p.Tip, p.Base, p.Side, p.Diverged = up.side, *base, up.side, true

@@ -238,7 +238,7 @@ func (v *Volume) pushSide(ctx context.Context) (back bool, err error) {
 			return false, err
 		}
 		p := v.position
-		p.Side, p.Left = p.Tip, object.ID{}
+		p.Side, p.Left, p.LeftAt = p.Tip, object.ID{}, object.ID{}
 		p.Late = p.Late && !v.late.isCommitted
 		again, err := v.sent(ctx, p, pushed, tries)
 		if err != nil || again == nil {
@@ -265,31 +265,47 @@ func (v *Volume) sideExpected(ctx context.Context, up upstream) (object.ID, erro
 	if contains {
 		return up.side, nil // Only the answer to a push was lost.
 	}
-	if up.side == v.position.Left {
-		var declined *remote.Declined
-		if err = v.Remote.DeleteBranch(ctx, v.Side, up.side); errors.As(err, &declined) {
-			err = fmt.Errorf("%w: %s cannot be deleted by the volume; delete or rename it: %w", ErrSideLeft, v.Side, err)
-		}
-		return object.ID{}, err
-	}
 	last, err := v.lastOwn(up.side)
 	if err != nil {
 		return object.ID{}, err
 	}
-	switch left, err := v.isLeft(last, up); {
-	case err != nil:
-		return object.ID{}, err
-	case left:
-		return object.ID{}, fmt.Errorf("%w: somebody put commits on %s, which stays as it is; delete or rename it", ErrSideLeft, v.Side)
-	}
-	own, err := v.ownsSide(up)
+	left, err := v.isLeft(last, up)
 	if err != nil {
 		return object.ID{}, err
 	}
-	if own {
-		return object.ID{}, fmt.Errorf("%w: somebody put commits on %s, which stays as it is; merge it into %s", ErrSideTaken, v.Side, v.Ref)
+	if !left {
+		if err := v.checkMerged(ctx, up); err != nil {
+			return object.ID{}, err
+		}
 	}
-	return object.ID{}, fmt.Errorf("%w: %s is not of this volume, and not touched; delete or rename it", ErrSideTaken, v.Side)
+	if last != up.side {
+		return object.ID{}, fmt.Errorf("%w: somebody put commits on %s, which stays as it is; delete or rename it", ErrSideLeft, v.Side)
+	}
+	var declined *remote.Declined
+	if err = v.Remote.DeleteBranch(ctx, v.Side, up.side); errors.As(err, &declined) {
+		err = fmt.Errorf("%w: %s cannot be deleted by the volume; delete or rename it: %w", ErrSideLeft, v.Side, err)
+	}
+	return object.ID{}, err
+}
+
+// checkMerged has an error if the remote's side branch is not this volume's, or if it has
+// commits that the ref has not.
+func (v *Volume) checkMerged(ctx context.Context, up upstream) error {
+	own, err := v.ownsSide(up)
+	if err != nil {
+		return err
+	}
+	if !own {
+		return fmt.Errorf("%w: %s is not of this volume, and not touched; delete or rename it", ErrSideTaken, v.Side)
+	}
+	if !up.tip.IsZero() {
+		_, open, err := v.openSide(ctx, up)
+		if err != nil || !open {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %s has commits that neither %s has nor the volume's tree, and stays as it is; merge it into %s",
+		ErrSideTaken, v.Side, v.Ref, v.Ref)
 }
 
 // fetchLater fetches after a moment. What is fetched is pushed upon at once then, so that

@@ -50,7 +50,7 @@ func (v *Volume) Rebuild(ctx context.Context) error {
 	default:
 		p.Tip, p.Base, p.Side, p.Diverged = found.tip, found.base, found.side, found.diverged
 	}
-	p.Left, p.Late = v.position.Left, p.Late || v.position.Late
+	p.Left, p.LeftAt, p.Late = v.position.Left, v.position.LeftAt, p.Late || v.position.Late
 	if !p.Diverged {
 		p.Leaving = v.position.Leaving
 	}

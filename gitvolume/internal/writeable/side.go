@@ -6,6 +6,7 @@ import (
 
 	"liken.sh/gitvolume/internal/history"
 	"liken.sh/gitvolume/internal/object"
+	"liken.sh/gitvolume/internal/store"
 )
 
 // openSide looks at a side branch that the remote has: where it left the ref, nil if it is
@@ -55,7 +56,7 @@ func (v *Volume) reconcileSide(ctx context.Context, up upstream) (done bool, err
 	}
 	then.Base, then.Side, then.Diverged, then.Followed = *base, up.side, true, true
 	// It may have been about to be deleted, when the ref had what is on it.
-	then.Leaving, then.Left = object.ID{}, object.ID{}
+	then.Leaving, then.Left, then.LeftAt = object.ID{}, object.ID{}, object.ID{}
 	if then, err = v.rerecord(then, v.Side, up); err != nil {
 		return false, err
 	}
@@ -80,51 +81,64 @@ func (v *Volume) passBy(up upstream) error {
 		return nil
 	}
 	own, err := v.lastOwn(up.side)
-	if err != nil || own == v.position.Left {
+	if err != nil {
 		return err
 	}
-	p := v.position
-	p.Left = own
-	return v.keep(p)
+	return v.keep(leftBehind(v.position, own, up))
 }
 
-// leftAt is what Position.Left is once the volume went back to the ref where the remote is
-// now: what it knows of the side branch is behind it. What it does not know another node
-// pushed, which the next start takes in unless the ref has that too.
-func (v *Volume) leftAt(ctx context.Context, up upstream) (object.ID, error) {
-	before := v.position.Left
+// leftBehind is a position that has left behind a side branch with that last commit of the
+// volume's. Another one that was to be deleted is not there any more.
+func leftBehind(p store.Position, own object.ID, up upstream) store.Position {
+	p.Left, p.LeftAt = own, up.tip
+	if p.Leaving != up.side {
+		p.Leaving = object.ID{}
+	}
+	return p
+}
+
+// goneBack is a position of a volume that goes back to the ref where the remote is now: what
+// it has of the side branch beyond the ref is behind it. What it has not another node pushed,
+// or the ref was forced back from, which the next start takes in unless the ref has that too.
+func (v *Volume) goneBack(ctx context.Context, p store.Position, up upstream) (store.Position, error) {
 	if up.side.IsZero() {
-		return before, nil
+		return p, nil
 	}
 	own, err := v.lastOwn(up.side)
 	if err != nil || own.IsZero() {
-		return before, err
+		return p, err
 	}
-	if known, err := v.has(v.position.Tip, own); known || err != nil {
-		return own, err
+	if left, err := v.isLeft(own, up); left || err != nil {
+		return p, err
+	}
+	if known, err := v.isAbove(own); known || err != nil {
+		return leftBehind(p, own, up), err
 	}
 	base, open, err := v.openSide(ctx, up)
 	if err != nil || base == nil || open {
-		return before, err
+		return p, err
 	}
-	return own, nil
+	return leftBehind(p, own, up), nil
+}
+
+// isAbove tells whether a commit is one of those that the volume has beyond the ref.
+func (v *Volume) isAbove(commit object.ID) (bool, error) {
+	if below, err := v.has(v.position.Base, commit); below || err != nil {
+		return false, err
+	}
+	return v.has(v.position.Tip, commit)
 }
 
 // isLeft tells whether a commit of the volume's on a side branch is one that it left behind.
-// A branch that is to be deleted yet is not, once the ref was forced: it may be all that has
-// what is on it.
+// Once the ref was forced none is: the branch may be all that has what is on it.
 func (v *Volume) isLeft(own object.ID, up upstream) (bool, error) {
-	left := v.position.Left
-	if !v.position.Leaving.IsZero() {
-		left = v.position.Leaving
-		if goesOn, err := v.has(up.tip, v.position.Base); !goesOn || err != nil {
-			return false, err
-		}
+	if goesOn, err := v.has(up.tip, v.position.LeftAt); !goesOn || err != nil {
+		return false, err
 	}
-	if own == left {
-		return !own.IsZero(), nil
+	if leaving, err := v.has(v.position.Leaving, own); leaving || err != nil {
+		return leaving, err
 	}
-	return v.has(left, own)
+	return v.has(v.position.Left, own)
 }
 
 // errOtherNode is why a volume is diverged that was not before.
