@@ -9,6 +9,8 @@
 //
 // It must never lose what an application wrote, never write it over, never commit or push
 // it twice, never take anybody's commits out of a branch, and never change the tree while
-// a pod has it, but for a push that was rejected because the ref moved and for the heal.
+// a pod has it, but for a push that was rejected because the ref or the metadata moved and
+// for the heal. The record of modes, owners and empty directories that it goes by must never
+// have what the tree was not given: a look at the tree would find that removed.
 // It knows neither CSI nor Kubernetes.
 package writeable

@@ -228,6 +228,9 @@ func (v *Volume) vacated(then store.Position) []string {
 	if err != nil {
 		return nil
 	}
+	if then.Partial && v.unfit.Len() > 0 {
+		record = v.unfit // What is written lacks the volume's own.
+	}
 	return metadata.Vacated(v.record, record)
 }
 

@@ -70,7 +70,8 @@ func (w *world) recorded(want ...string) {
 }
 
 // A record that grows too large stays as it was, and the branch goes on: through a
-// restart, beside another writer of the record, and until the record fits again.
+// restart, beside another writer of the record, and until the record fits again. What the
+// written record lacks meanwhile, as an empty directory, stays in the tree.
 func TestRecordTooLarge(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.put("main", files{"a": "1", "b": "1"})
@@ -82,6 +83,7 @@ func TestRecordTooLarge(t *testing.T) {
 		w.recorded("a")
 
 		n.deep()
+		n.do(os.Mkdir(filepath.Join(n.tree(), "spool"), 0o750))
 		n.write("c", "1")
 		n.chmod("c", 0o640)
 		n.settle(20 * time.Second)
@@ -98,6 +100,7 @@ func TestRecordTooLarge(t *testing.T) {
 		w.shows("c", "2")
 		n.modeIs("b", 0o640)
 		n.modeIs("c", 0o640)
+		n.modeIs("spool", 0o750)
 		n.faultsAre(report.MetadataTooLarge)
 		w.recorded("a", "b")
 
@@ -112,7 +115,7 @@ func TestRecordTooLarge(t *testing.T) {
 
 		n.removeDeep()
 		n.settle(20 * time.Second)
-		w.recorded("a", "b", "c")
+		w.recorded("a", "b", "c", "spool")
 		n.faultsAre()
 		n.stop()
 		other.stop()

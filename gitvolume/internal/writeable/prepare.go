@@ -234,11 +234,7 @@ func (v *Volume) takeRecord(ctx context.Context, up upstream) error {
 	if up.record == v.position.MetadataBase || v.pending > 0 {
 		return nil
 	}
-	then, err := v.rerecord(v.position, v.Ref, up)
-	if err != nil {
-		return err
-	}
-	return v.moveTo(ctx, then)
+	return v.takeOver(ctx, up)
 }
 
 // catchUp follows upstream with a tree that nobody has.

@@ -183,18 +183,11 @@ func (v *Volume) putOffRecord() { v.clock.recordAt = time.Now().Add(recordRetry)
 // meet takes the volume to where the remote is, so that it can be pushed: on the ref, or
 // on the side branch where that cannot be.
 func (v *Volume) meet(ctx context.Context, up upstream) error {
+	move := v.follow
 	if up.tip == v.position.Base {
-		p, err := v.rerecord(v.position, v.Ref, up)
-		if err != nil {
-			return err
-		}
-		if err := v.supersede(p); err != nil {
-			return err
-		}
-		v.readRecord()
-		return nil
+		move = v.takeOver // The metadata alone moved.
 	}
-	err := v.follow(ctx, up)
+	err := move(ctx, up)
 	var conflict *history.Conflict
 	var written *treeConflict
 	if errors.As(err, &conflict) || errors.As(err, &written) {

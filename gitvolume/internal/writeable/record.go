@@ -1,6 +1,7 @@
 package writeable
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -55,6 +56,18 @@ func (v *Volume) rerecord(p store.Position, branch string, up upstream) (store.P
 		p.MetadataAgreed = v.recordCommit(up)
 	}
 	return p, nil
+}
+
+// takeOver has the volume's own changes be over the record that the remote has by now, and
+// gives the tree what others changed there. The record must not be ahead of the tree: the
+// next look at all of that would take what it was never given for what the application
+// removed or set back, and have it go from the remote too.
+func (v *Volume) takeOver(ctx context.Context, up upstream) error {
+	then, err := v.rerecord(v.position, v.Ref, up)
+	if err != nil {
+		return err
+	}
+	return v.moveTo(ctx, then)
 }
 
 // withoutOwn is a position whose record is the remote's, as the volume's own over it cannot
