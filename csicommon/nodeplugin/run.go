@@ -18,6 +18,9 @@ type Work struct {
 	// Begin is called once nothing else can refuse the start, before the first call of
 	// CSI. Its error is the end.
 	Begin func(context.Context) error
+	// Leave is called as soon as serving is to end, and has calls return that could wait
+	// longer than whoever ends the plugin does: End is not called before the last of them.
+	Leave func()
 	// Behind run until the last call of CSI has ended, and after End.
 	Behind []func(context.Context)
 	// End is called when the last call has ended. It is waited for as long as it takes.
@@ -28,7 +31,7 @@ type Work struct {
 }
 
 // Run serves until ctx ends or a part fails, and then stops in order: no new
-// call, the running ones finished, the last Events posted.
+// call, the running ones finished or left, the last Events posted.
 func (p *Plugin) Run(ctx context.Context, work Work) error {
 	o := p.config.Options
 	p.Log.Info("starting", "driver", p.config.Driver, "version", build.Version(), "node", o.NodeID,
@@ -45,7 +48,7 @@ func (p *Plugin) Run(ctx context.Context, work Work) error {
 	for _, part := range append(p.clusterParts(), work.Behind...) {
 		behind.Go(func() { part(background) })
 	}
-	err := p.serve(ctx)
+	err := p.serve(ctx, work.Leave)
 	if work.End != nil {
 		work.End()
 	}
@@ -82,13 +85,16 @@ func (p *Plugin) clusterParts() []func(context.Context) {
 
 // serve runs what others talk to until ctx ends or one part fails. CSI is first:
 // the kubelet dials it the moment it sees the registration socket.
-func (p *Plugin) serve(ctx context.Context) error {
+func (p *Plugin) serve(ctx context.Context, leave func()) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return p.server.Serve(ctx, p.listener) },
 		p.kubelet.Run,
 	}
 	if p.http != nil {
 		parts = append(parts, p.http.Serve)
+	}
+	if leave != nil {
+		parts = append(parts, func(ctx context.Context) error { <-ctx.Done(); leave(); return nil })
 	}
 	return Together(ctx, parts...)
 }

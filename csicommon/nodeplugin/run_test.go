@@ -88,6 +88,7 @@ func TestTheOrderOfARun(t *testing.T) {
 			<-behind.Done()
 			s.note("behind ends")
 		}},
+		Leave: func() { s.note("leave") },
 		End: func() {
 			if err := server.Probe(t.Context(), p.socket); err == nil {
 				t.Error("it is still served")
@@ -99,7 +100,7 @@ func TestTheOrderOfARun(t *testing.T) {
 	if err != nil {
 		t.Errorf("Run = %v", err)
 	}
-	if want := []string{"begin", "served", "end", "behind ends", "close"}; !slices.Equal(s.order, want) {
+	if want := []string{"begin", "served", "leave", "end", "behind ends", "close"}; !slices.Equal(s.order, want) {
 		t.Errorf("the order is %q, want %q", s.order, want)
 	}
 	if s.cluster != standaloneCluster {

@@ -93,6 +93,7 @@ func startNode(ctx context.Context, o nodeOptions) (*nodeplugin.Plugin, nodeplug
 	}
 	return common, nodeplugin.Work{
 		Begin:  n.volumes.Resume,
+		Leave:  n.volumes.Leave,
 		Behind: []func(context.Context){n.volumes.Run, n.keepHouse, n.store.EmptyTrash, n.keepMeasured, giveBack},
 		End:    n.end,
 		Close:  n.close,

@@ -2,11 +2,39 @@ package published
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"liken.sh/gitvolume/internal/written"
 )
+
+// errLeaving is what becomes of a call that Leave ends.
+var errLeaving = fmt.Errorf("%w: the driver is ending, and goes on with it when it is back", ErrTooEarly)
+
+// Leave has calls return that stage or publish a volume: each may wait for a remote for
+// longer than the process has, and all that pods wrote is committed after the last call. Those
+// that take a volume away go on: they wait for no more than their push.
+func (v *Volumes) Leave() { v.leave() }
+
+// untilLeave is a context that ends with ctx and with Leave.
+func (v *Volumes) untilLeave(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(v.leaving, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// orLeaving is the error of a call, or that it was to end.
+func (v *Volumes) orLeaving(err error) error {
+	if v.leaving.Err() != nil && errors.Is(err, context.Canceled) {
+		return errLeaving
+	}
+	return err
+}
 
 // endings is how many volumes are ended at a time: each commits, and runs a git that pushes.
 const endings = 8

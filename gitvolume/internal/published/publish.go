@@ -29,15 +29,18 @@ type Publication struct {
 }
 
 // Publish shows the volume at the target. When ctx ends before the repository is there, or
-// is about to, the error wraps remote.ErrInProgress; the next call goes on. Of any other
-// error the pod's owner is told. A repeated Publish is asked of Republish first.
+// is about to, the error wraps remote.ErrInProgress; the next call goes on. One that Leave
+// ends gets ErrTooEarly. Of any other error the pod's owner is told. A repeated Publish is
+// asked of Republish first.
 func (v *Volumes) Publish(ctx context.Context, p Publication) error {
 	// Until it is told of, too: an arrival that goes on reports to this volume, and the
 	// cluster answers it.
 	vol := v.enter(p)
 	defer v.exit(vol)
 	fetched := vol.report.Ends(report.FetchFailed)
-	err := v.publish(ctx, vol, p)
+	ctx, done := v.untilLeave(ctx)
+	defer done()
+	err := v.orLeaving(v.publish(ctx, vol, p))
 	if err != nil {
 		v.refuse(vol, p, err, fetched)
 	}

@@ -22,9 +22,10 @@ type Staging struct {
 }
 
 // Stage checks what the volume says, and keeps the Secret for its first publish. What a
-// writeable volume starts from is fetched, and remote.ErrInProgress says that this goes on;
-// of others nothing is: that is the publish's, which knows the pod. Of a volume that is
-// shown it fails for nothing, or a restarted kubelet would never come to the publish again.
+// writeable volume starts from is fetched, and remote.ErrInProgress says that this goes on,
+// ErrTooEarly that Leave ended it; of others nothing is: that is the publish's, which knows
+// the pod. Of a volume that is shown it fails for nothing, or a restarted kubelet would never
+// come to the publish again.
 func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 	read, err := v.settings.Rules.Parse(s.Kind, s.Attributes, s.Handle)
 	if vol := v.known(s.Handle); vol != nil && vol.isShown() {
@@ -46,7 +47,9 @@ func (v *Volumes) Stage(ctx context.Context, s Staging) error {
 	if s.Kind != attributes.KindWriteable {
 		return nil
 	}
-	return v.stageWritten(ctx, s, read, given)
+	ctx, done := v.untilLeave(ctx)
+	defer done()
+	return v.orLeaving(v.stageWritten(ctx, s, read, given))
 }
 
 func (v *Volumes) stageWritten(ctx context.Context, s Staging, read attributes.Volume, given *credential.Credential) error {

@@ -98,6 +98,8 @@ type Volumes struct {
 	poked     chan struct{} // A class may be due.
 	// reclaimable is told that a tree may be one that nobody needs.
 	reclaimable chan struct{}
+	leaving     context.Context // It ends with Leave.
+	leave       context.CancelFunc
 
 	// mu is taken before volume.mu and never held while anything waits.
 	mu      sync.RWMutex
@@ -116,6 +118,7 @@ func New(settings Settings) *Volumes {
 		follows: follows{cluster: settings.Cluster, all: map[string]map[string]bool{}},
 		poked:   make(chan struct{}, 1), reclaimable: make(chan struct{}, 1),
 	}
+	v.leaving, v.leave = context.WithCancel(context.Background())
 	v.targets = target.New(target.Config{
 		KubeletDir: settings.KubeletDir, StoreDir: settings.Store.Dir(), Shown: settings.Store.Root(),
 		Mounts: settings.Mounts, Log: settings.Log,
