@@ -225,10 +225,13 @@ and the tag of one that names none. */}}
 {{- $sum }}
 {{- end }}
 
-{{/* A plugin that is killed as it ends leaves on the node what it could have pushed. */}}
+{{/* A plugin that is killed as it ends leaves on the node what it could have pushed. An ending
+pod may have begun its push just before, which goes on; only then the plugin pushes what the
+others wrote. The rest is for commits, and for git to end. */}}
 {{- define "gitvolume.checkGrace" -}}
-{{- if le (int .Values.terminationGracePeriodSeconds) (include "gitvolume.seconds" .Values.stopPushTimeout | atoi) }}
-{{- fail (printf "terminationGracePeriodSeconds %d: has to be longer than stopPushTimeout %q, or the plugin is killed in its last push" (int .Values.terminationGracePeriodSeconds) .Values.stopPushTimeout) }}
+{{- $least := include "gitvolume.seconds" .Values.stopPushTimeout | atoi | mul 2 | add 20 }}
+{{- if lt (int .Values.terminationGracePeriodSeconds) (int $least) }}
+{{- fail (printf "terminationGracePeriodSeconds %d: has to be %d at least, 20 more than twice stopPushTimeout %q, or the plugin is killed in its last push" (int .Values.terminationGracePeriodSeconds) (int $least) .Values.stopPushTimeout) }}
 {{- end }}
 {{- end }}
 
