@@ -10,8 +10,8 @@ import (
 const (
 	attributesFile = ".gitattributes"
 	// maxMergeAttributes bounds what all attributes files of a merge take together, each of
-	// them whole pages of attributesPage: they are laid out in memory, as much as 16 MiB in
-	// the chart, which all volumes of a node share.
+	// them whole pages of attributesPage: they are held in memory, and laid out in the
+	// repository meanwhile.
 	maxMergeAttributes = 4 << 20
 	attributesPage     = 4 << 10
 	// ignoredAttributes is the size from which git passes over one: 100 MiB.

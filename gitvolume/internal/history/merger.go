@@ -23,8 +23,9 @@ type Merger interface {
 
 // Conflict is the error of a rebase that git would not have finished either, or that
 // nobody is asked about: changes meet, and the attributes files that say how to merge them
-// have more than 16 MiB, lie at a path longer than a work tree can have, or in more
-// directories than can be looked into. The volume then goes on as after any other conflict.
+// take more than 4 MiB in whole pages, lie at a path longer than a work tree can have, or in
+// more directories than can be looked into. The volume then goes on as after any other
+// conflict.
 type Conflict struct {
 	// Commit is the commit that could not be replayed.
 	Commit object.ID

@@ -13,7 +13,7 @@ func unfinished(t testing.TB, dir string) []string {
 	var found []string
 	check(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		name := entry.Name()
-		if strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".keep") || strings.HasPrefix(name, "shallow_") {
+		if strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, ".keep") || strings.HasPrefix(name, "shallow_") || strings.HasPrefix(name, attributesPrefix) {
 			found = append(found, path)
 		}
 		return err

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,10 +24,10 @@ const (
 	// longestMerge bounds what is kept of a merge's output, in bytes: the tree's id and
 	// the names of paths that conflict.
 	longestMerge = 1 << 20
-	// attributesPrefix begins the names of directories with attributes files.
+	// attributesPrefix begins the names of directories with attributes files. Each is in the
+	// repository that the merge writes to: the Command's own directory may be in memory, which
+	// all volumes of a node share.
 	attributesPrefix = "attributes-"
-	// attributesAge is when such a directory is what a killed process left.
-	attributesAge = time.Hour
 )
 
 // Merger merges trees in one repository with git.
@@ -62,7 +61,7 @@ func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes m
 	if err != nil {
 		return object.ID{}, nil, fmt.Errorf("write the attributes: %w", err)
 	}
-	defer func() { _ = removeTree(work) }() // What is left goes with a later merge.
+	defer func() { _ = removeTree(work) }() // What is left goes with Recover.
 	output := &head{limit: longestMerge}
 	e, err := m.command.do(ctx, run{
 		args:   []string{"merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours.String(), theirs.String()},
@@ -95,10 +94,7 @@ func (m *Merger) merge(ctx context.Context, ours, theirs object.ID, attributes m
 // there are paths that git's trees can have and a disk cannot, and gives these: nobody
 // but people can tell what a merge there is to do.
 func (m *Merger) workTree(attributes map[string][]byte) (work string, tooLong []string, err error) {
-	if err := m.sweep(); err != nil {
-		return "", nil, err
-	}
-	work, err = os.MkdirTemp(m.command.settings.Directory, attributesPrefix)
+	work, err = os.MkdirTemp(m.dir, attributesPrefix)
 	if err != nil {
 		return "", nil, errortext.WithoutPath(err)
 	}
@@ -130,22 +126,14 @@ func writeAttributes(work, path string, content []byte) error {
 	return errortext.WithoutPath(os.WriteFile(file, content, 0o600))
 }
 
-// sweep removes what a killed process left.
-func (m *Merger) sweep() error {
-	entries, err := os.ReadDir(m.command.settings.Directory)
-	if err != nil {
-		return err
+// removeAttributes removes what merges of a process that is dead left in the repository.
+func removeAttributes(dir string) (err error) {
+	// The pattern is well-formed, and a directory that is not there has nothing.
+	left, _ := filepath.Glob(filepath.Join(escapeGlob(dir), attributesPrefix+"*"))
+	for _, work := range left {
+		err = errors.Join(err, removeTree(work))
 	}
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || !strings.HasPrefix(entry.Name(), attributesPrefix) || time.Since(info.ModTime()) < attributesAge {
-			continue
-		}
-		if err := removeTree(filepath.Join(m.command.settings.Directory, entry.Name())); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // removeTree removes a directory that this process alone writes.

@@ -22,6 +22,7 @@ func TestRecover(t *testing.T) {
 	for _, name := range []string{
 		"HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock", "refs/heads/main.lock", "refs/x/1.lock", "gc.pid",
 		"objects/pack/tmp_pack_x", "objects/pack/tmp_idx_x", "objects/ab/tmp_obj_x",
+		attributesPrefix + "1/d/.gitattributes",
 	} {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(store.Dir, name)), 0o755))
 		check(t, os.WriteFile(filepath.Join(store.Dir, name), []byte("1 elsewhere"), 0o444))

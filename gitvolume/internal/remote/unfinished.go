@@ -92,7 +92,7 @@ func (c *Command) Recover(ctx context.Context, dir string) error {
 		return fmt.Errorf("recover the repository: %w", err)
 	}
 	defer unlock()
-	err = errors.Join(removeTemporary(dir, 0, append(unfinishedPacks(), unfinishedObject)...), removeHeld(dir))
+	err = errors.Join(removeTemporary(dir, 0, append(unfinishedPacks(), unfinishedObject)...), removeHeld(dir), removeAttributes(dir))
 	for _, name := range []string{"HEAD.lock", "config.lock", "packed-refs.lock", "packed-refs.new", "shallow.lock", "index.lock", "gc.pid", "gc.pid.lock"} {
 		err = errors.Join(err, removeFile(filepath.Join(dir, name)))
 	}
