@@ -21,6 +21,7 @@ type children struct {
 	runtime  string // The directory for sockets; empty: it stays.
 	program  string
 	sessions string
+	bundles  *credential.Bundles
 }
 
 // openChildren prepares what git runs with, for the process that has the store. The paths
@@ -50,12 +51,15 @@ func openChildren(store *store.Store) (c children, err error) {
 	if err := os.MkdirAll(c.sessions, 0o700); err != nil {
 		return c, err
 	}
+	c.bundles = credential.NewBundles(c.sessions)
 	return c, credential.RemoveSessions(c.sessions)
 }
 
 // serving is how credentials are lent to them. Given is that of credential.Serving.
 func (c *children) serving(hosts *credential.KnownHosts, given string) credential.Serving {
-	return credential.Serving{Dir: c.sessions, Helper: []string{c.program, helperWord}, Hosts: hosts, Given: given}
+	return credential.Serving{
+		Dir: c.sessions, Helper: []string{c.program, helperWord}, Hosts: hosts, Bundles: c.bundles, Given: given,
+	}
 }
 
 // keepRuntime has the directory for sockets stay: by what is in it the next process finds

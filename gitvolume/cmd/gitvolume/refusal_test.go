@@ -45,21 +45,22 @@ func secrets(key gittest.Key) map[string]refusal {
 	return map[string]refusal{
 		"key and token": {words("d", "--url", "x", "--ssh-key", "a", "--token-file", "b"),
 			[]string{"--ssh-key and --token-file", "exclude each other"}},
-		"known hosts without a key":  {words("d", "--url", "x", "--known-hosts", "a"), []string{"--known-hosts", "--ssh-key"}},
-		"a CA without a token":       {words("d", "--url", "x", "--ca", "a"), []string{"--ca", "--token-file"}},
-		"ssh without a key":          {words("d", "--url", "git@localhost:r"), []string{"--ssh-key FILE", "passphrase"}},
-		"ssh with a token":           {words("d", "--url", "git@localhost:r", "--token-file", "a"), []string{"takes --ssh-key", "https://"}},
-		"https with a key":           {words("d", "--url", "https://localhost/r", "--ssh-key", "a"), []string{"takes --token-file", "ssh://"}},
-		"a token for all to read":    {words("d", "--url", "http://localhost/r", "--token-file", "a"), []string{"http://", "https://", "--allow-insecure"}},
-		"a key for files":            {local("d", "--ssh-key", "a"), []string{"directory of this machine", "neither"}},
-		"a key that is not there":    {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key nowhere: ", "no such file", "give the one with the private key"}},
-		"a key that is a directory":  {words("d", "--url", "git@localhost:r", "--ssh-key", "/"), []string{"--ssh-key", "is a directory"}},
-		"a public key":               {withKey("id", key.Authorized), []string{"--ssh-key: ", "public key", "private one"}},
-		"no key at all":              {withKey("id", "hello\n"), []string{"--ssh-key: ", "BEGIN OPENSSH PRIVATE KEY"}},
-		"a key without end":          {withKey("id", strings.Repeat("x", longestSecret+1)), []string{"--ssh-key", "more than"}},
-		"an empty token":             {withToken(""), []string{"--token-file is empty"}},
-		"a token of two lines":       {withToken("a\nb\n"), []string{"--token-file has a line break"}},
-		"certificates that are none": {withToken("a", "--ca", "/dev/null"), []string{"--ca: "}},
+		"known hosts without a key":   {words("d", "--url", "x", "--known-hosts", "a"), []string{"--known-hosts", "--ssh-key"}},
+		"a CA without a token":        {words("d", "--url", "x", "--ca", "a"), []string{"--ca", "--token-file"}},
+		"ssh without a key":           {words("d", "--url", "git@localhost:r"), []string{"--ssh-key FILE", "passphrase"}},
+		"ssh with a token":            {words("d", "--url", "git@localhost:r", "--token-file", "a"), []string{"takes --ssh-key", "https://"}},
+		"https with a key":            {words("d", "--url", "https://localhost/r", "--ssh-key", "a"), []string{"takes --token-file", "ssh://"}},
+		"a token for all to read":     {words("d", "--url", "http://localhost/r", "--token-file", "a"), []string{"http://", "https://", "--allow-insecure"}},
+		"a key for files":             {local("d", "--ssh-key", "a"), []string{"directory of this machine", "neither"}},
+		"a key that is not there":     {words("d", "--url", "git@localhost:r", "--ssh-key", "nowhere"), []string{"--ssh-key nowhere: ", "no such file", "give the one with the private key"}},
+		"a key that is a directory":   {words("d", "--url", "git@localhost:r", "--ssh-key", "/"), []string{"--ssh-key", "is a directory"}},
+		"a public key":                {withKey("id", key.Authorized), []string{"--ssh-key: ", "public key", "private one"}},
+		"no key at all":               {withKey("id", "hello\n"), []string{"--ssh-key: ", "BEGIN OPENSSH PRIVATE KEY"}},
+		"a key among the known hosts": {keyAsKnownHosts(key), []string{"--known-hosts: ", "private key"}},
+		"a key without end":           {withKey("id", strings.Repeat("x", longestSecret+1)), []string{"--ssh-key", "more than"}},
+		"an empty token":              {withToken(""), []string{"--token-file is empty"}},
+		"a token of two lines":        {withToken("a\nb\n"), []string{"--token-file has a line break"}},
+		"certificates that are none":  {withToken("a", "--ca", "/dev/null"), []string{"--ca: "}},
 	}
 }
 
@@ -132,6 +133,12 @@ func local(dir string, more ...string) func(*home) []string {
 func withKey(name, content string) func(*home) []string {
 	return func(h *home) []string {
 		return []string{"d", "--url", "git@localhost:r", "--ssh-key", h.write(name, content)}
+	}
+}
+
+func keyAsKnownHosts(key gittest.Key) func(*home) []string {
+	return func(h *home) []string {
+		return append(withKey("id", key.PEM)(h), "--known-hosts", h.write("hosts", key.PEM))
 	}
 }
 

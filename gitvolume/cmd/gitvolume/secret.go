@@ -115,7 +115,9 @@ func (o *options) inFiles(text string) string {
 // inFlags says an error of Parse in words of the flags. It never holds a secret.
 func inFlags(err error) error {
 	text := strings.TrimPrefix(err.Error(), credential.ErrMalformed.Error()+": ")
-	for key, flag := range map[string]string{secretKey: "--ssh-key", secretToken: "--token-file", secretCA: "--ca"} {
+	for key, flag := range map[string]string{
+		secretKey: "--ssh-key", secretKnownHosts: "--known-hosts", secretToken: "--token-file", secretCA: "--ca",
+	} {
 		if rest, found := strings.CutPrefix(text, key); found {
 			return errors.New(flag + rest)
 		}

@@ -21,6 +21,11 @@ const (
 // defaultUsername goes with a token that names none; the forges look at the token alone.
 const defaultUsername = "git"
 
+// longestPublic bounds known_hosts and ca.crt, in bytes. Each fetch and each push has them in
+// a file meanwhile, in memory that all volumes of a node share. All authorities that a
+// distribution trusts, with more beside them, have room in it.
+const longestPublic = 256 << 10
+
 // ErrMalformed is wrapped by every error of Parse.
 var ErrMalformed = errors.New("the Secret is malformed")
 
@@ -66,6 +71,9 @@ func Parse[V ~string | ~[]byte](data map[string]V) (*Credential, error) {
 }
 
 func parse(values map[string]string) (*Credential, error) {
+	if err := checkLengths(values); err != nil {
+		return nil, err
+	}
 	private, hasPrivate := values[keyPrivate]
 	token, hasToken := values[keyToken]
 	c := &Credential{}
@@ -104,6 +112,18 @@ func parse(values map[string]string) (*Credential, error) {
 		c.ca = normalized(ca)
 	}
 	return c, nil
+}
+
+func checkLengths(values map[string]string) error {
+	for _, public := range []struct{ key, advice string }{
+		{keyKnownHosts, "leave out servers that the volume does not ask"},
+		{keyCA, "leave out what the system trusts anyway"},
+	} {
+		if len(values[public.key]) > longestPublic {
+			return fmt.Errorf("%s: it has more than %d KiB; %s", public.key, longestPublic>>10, public.advice)
+		}
+	}
+	return nil
 }
 
 // checkToken refuses what git's credential helper protocol, lines of text, or HTTP's

@@ -247,7 +247,10 @@ func TestCA(t *testing.T) {
 		if err := os.WriteFile(roots, []byte(system), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := mustParse(t, data).Serve(Serving{Dir: shortDir(t), Helper: helperCommand(t), URL: parseURL(t, server.URL+"/r"), Roots: []string{roots + "-not", roots}})
+		s, err := mustParse(t, data).Serve(Serving{
+			Dir: shortDir(t), Helper: helperCommand(t), URL: parseURL(t, server.URL+"/r"),
+			Bundles: NewBundles(t.TempDir()), Roots: []string{roots + "-not", roots},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,8 +259,18 @@ func TestCA(t *testing.T) {
 		if (err == nil) != row.ok || s.Refused() {
 			t.Errorf("with the CA %q: %v, refused %v, %s", name, err, s.Refused(), output)
 		}
-		if content, err := os.ReadFile(filepath.Join(s.dir, sessionBundle)); row.ca != "" && (err != nil || !strings.HasPrefix(string(content), system) || !strings.HasSuffix(string(content), row.ca)) {
+		if content, err := os.ReadFile(caFile(s)); row.ca != "" && (err != nil || !strings.HasPrefix(string(content), system) || !strings.HasSuffix(string(content), row.ca)) {
 			t.Errorf("with the CA %q, the bundle is %q, %v", name, content, err)
 		}
 	}
+}
+
+// caFile is the file with certificates that git is told of; empty: none.
+func caFile(s *Session) string {
+	for _, setting := range s.GitConfig() {
+		if setting[0] == "http.sslCAInfo" {
+			return setting[1]
+		}
+	}
+	return ""
 }

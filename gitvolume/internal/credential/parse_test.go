@@ -130,6 +130,8 @@ func TestParseRefuses(t *testing.T) {
 		{"a CA's key", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + key.PEM}, "private key"},
 		{"a CA's key that is cut off", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + key.PEM[:120]}, "private key"},
 		{"a second CA that is cut off", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + certificate(t)[:120]}, "cut off"},
+		{"long known hosts", map[string]string{"token": "secret-x", "known_hosts": strings.Repeat("h", longestPublic+1)}, "known_hosts: it has more than 256 KiB; leave out servers"},
+		{"a long CA", map[string]string{"token": "secret-x", "ca.crt": certificate(t) + strings.Repeat("#", longestPublic)}, "ca.crt: it has more than 256 KiB; leave out what the system trusts"},
 		{"a key among the known hosts", map[string]string{"token": "secret-x", "known_hosts": "h ssh-rsa x\n" + key.PEM}, "private key"},
 		{"a damaged CA", map[string]string{"token": "secret-x", "ca.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}))}, "cannot be read"},
 	} {

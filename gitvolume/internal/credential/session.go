@@ -27,6 +27,8 @@ type Serving struct {
 	// Hosts keeps the host keys that are trusted at first sight; needed for ssh, unless
 	// the Secret has known_hosts.
 	Hosts *KnownHosts
+	// Bundles keep the certificates of HTTPS; needed for that, if the Secret has ca.crt.
+	Bundles *Bundles
 	// Given is what people know the credential's known_hosts by; empty: they are those that
 	// came with the key.
 	Given string
@@ -44,6 +46,7 @@ type Session struct {
 	given      string
 	dir        string
 	sockets    []*socket
+	unbundle   func() // Gives up the file with certificates; nil: there is none.
 
 	environment []string
 	gitConfig   [][2]string
@@ -66,7 +69,6 @@ const (
 	agentSocket    = "agent"
 	helperSocket   = "ask"
 	sessionHosts   = "known_hosts"
-	sessionBundle  = "ca.pem"
 	publicFileMode = 0o600
 )
 
@@ -78,6 +80,9 @@ func (c *Credential) Serve(serving Serving) (*Session, error) {
 	}
 	if s.url.IsSSH() && !c.HasKnownHosts() && s.hosts == nil {
 		return nil, errors.New("lend a credential for ssh: there is nowhere to keep host keys")
+	}
+	if s.url.IsHTTP() && c.ca != "" && serving.Bundles == nil {
+		return nil, errors.New("lend a credential for HTTP: there is nowhere to keep certificates")
 	}
 	if len(serving.Helper) == 0 {
 		return nil, errors.New("lend a credential: there is no helper program")
@@ -121,10 +126,11 @@ func (s *Session) open(serving Serving) error {
 	if roots == nil {
 		roots = systemRoots()
 	}
-	file, err := s.file(sessionBundle, bundle(roots, s.credential.ca))
+	file, unbundle, err := serving.Bundles.take(bundle(roots, s.credential.ca))
 	if err != nil {
 		return err
 	}
+	s.unbundle = unbundle
 	s.gitConfig = append(s.gitConfig, [2]string{"http.sslCAInfo", file})
 	return nil
 }
@@ -143,7 +149,7 @@ func (s *Session) openSSH(command string) error {
 	}
 	if s.credential.HasKnownHosts() {
 		var err error
-		if hostsPath, err = s.file(sessionHosts, *s.credential.knownHosts); err != nil {
+		if hostsPath, err = s.writeHosts(); err != nil {
 			return err
 		}
 	}
@@ -159,12 +165,12 @@ func (s *Session) listen(name string, serve func(net.Conn)) error {
 	return err
 }
 
-// file writes what is public. The error is without the path: the session's directory has
-// another name each time.
-func (s *Session) file(name, content string) (string, error) {
-	path := filepath.Join(s.dir, name)
-	if err := os.WriteFile(path, []byte(content), publicFileMode); err != nil {
-		return "", fmt.Errorf("write %q: %w", name, errortext.WithoutPath(err))
+// writeHosts writes the known hosts, which are public. The error is without the path: the
+// session's directory has another name each time.
+func (s *Session) writeHosts() (string, error) {
+	path := filepath.Join(s.dir, sessionHosts)
+	if err := os.WriteFile(path, []byte(*s.credential.knownHosts), publicFileMode); err != nil {
+		return "", fmt.Errorf("write %q: %w", sessionHosts, errortext.WithoutPath(err))
 	}
 	return path, nil
 }
@@ -202,6 +208,10 @@ func (s *Session) Close() {
 		one.Close()
 	}
 	s.sockets = nil
+	if s.unbundle != nil {
+		s.unbundle()
+		s.unbundle = nil
+	}
 	if s.dir != "" {
 		_ = removeSession(s.dir)
 		s.dir = ""
@@ -216,15 +226,19 @@ func RemoveSessions(dir string) error {
 		return fmt.Errorf("remove the sessions of an earlier process: %w", err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() && strings.HasPrefix(entry.Name(), sessionPrefix) {
-			err = errors.Join(err, removeSession(filepath.Join(dir, entry.Name())))
+		path := filepath.Join(dir, entry.Name())
+		switch {
+		case entry.IsDir() && strings.HasPrefix(entry.Name(), sessionPrefix):
+			err = errors.Join(err, removeSession(path))
+		case entry.Type().IsRegular() && strings.HasPrefix(entry.Name(), bundlePrefix):
+			err = errors.Join(err, os.Remove(path))
 		}
 	}
 	return err
 }
 
 func removeSession(dir string) error {
-	for _, name := range []string{agentSocket, helperSocket, sessionHosts, sessionBundle} {
+	for _, name := range []string{agentSocket, helperSocket, sessionHosts} {
 		_ = os.Remove(filepath.Join(dir, name))
 	}
 	return os.Remove(dir)

@@ -79,19 +79,20 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for _, row := range []struct {
 		data map[string]string
 		url  string
+		has  int // Directories and files.
 	}{
-		{map[string]string{"ssh-privatekey": key.PEM, "known_hosts": "h x"}, "git@h:r"},
-		{map[string]string{"token": testToken, "ca.crt": ca}, "https://h/r"},
+		{map[string]string{"ssh-privatekey": key.PEM, "known_hosts": "h x"}, "git@h:r", 4},
+		{map[string]string{"token": testToken, "ca.crt": ca}, "https://h/r", 3},
 	} {
 		dir := shortDir(t)
-		serving := Serving{Dir: dir, Helper: helperCommand(t), URL: parseURL(t, row.url)}
+		serving := Serving{Dir: dir, Helper: helperCommand(t), URL: parseURL(t, row.url), Bundles: NewBundles(dir)}
 		c := mustParse(t, row.data)
 		for range 2 {
 			s, err := c.Serve(serving)
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkModes(t, dir)
+			checkModes(t, dir, row.has)
 			s.Close()
 			s.Close()
 		}
@@ -114,15 +115,15 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// checkModes wants directories of 0700 and files of 0600.
-func checkModes(t *testing.T, dir string) {
+// checkModes wants so many directories and files, the ones of 0700 and the others of 0600.
+func checkModes(t *testing.T, dir string, want int) {
 	t.Helper()
-	sessions, _ := filepath.Glob(filepath.Join(dir, "*"))
-	files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
-	if len(sessions) != 1 || len(files) < 2 {
-		t.Fatalf("there are %q and %q", sessions, files)
+	above, _ := filepath.Glob(filepath.Join(dir, "*"))
+	below, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if len(above)+len(below) != want {
+		t.Fatalf("there are %q and %q, want %d", above, below, want)
 	}
-	for _, path := range append(sessions, files...) {
+	for _, path := range append(above, below...) {
 		info, err := os.Lstat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -138,10 +139,13 @@ func TestNoDirectoryToServeFrom(t *testing.T) {
 	gone := filepath.Join(shortDir(t), "gone")
 	c := mustParse(t, map[string]string{"ssh-privatekey": gittest.NewKey(t, "ed25519").PEM})
 	_, err := c.Serve(Serving{Dir: gone, Helper: helperCommand(t), URL: parseURL(t, "git@h:r"), Hosts: openHosts(t)})
-	_, written := (&Session{dir: gone}).file(sessionHosts, "")
+	trusting := mustParse(t, map[string]string{"token": testToken, "known_hosts": ""})
+	_, written := (&Session{dir: gone, credential: trusting}).writeHosts()
+	_, _, bundled := NewBundles(gone).take("")
 	for want, err := range map[string]error{
 		"lend a credential: make a directory for the session: no such file or directory": err,
 		`write "known_hosts": no such file or directory`:                                 written,
+		"write the certificates: no such file or directory":                              bundled,
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %q", err, want)
@@ -151,6 +155,10 @@ func TestNoDirectoryToServeFrom(t *testing.T) {
 
 func TestServeRefuses(t *testing.T) {
 	key := mustParse(t, map[string]string{"ssh-privatekey": gittest.NewKey(t, "ed25519").PEM})
+	trusting := mustParse(t, map[string]string{"token": testToken, "ca.crt": certificate(t)})
+	if s, err := trusting.Serve(Serving{Dir: shortDir(t), Helper: helperCommand(t), URL: parseURL(t, "https://h/r")}); err == nil || s != nil {
+		t.Errorf("nowhere for certificates: it is served, %v", err)
+	}
 	u := parseURL(t, "git@h:r")
 	long := filepath.Join(shortDir(t), strings.Repeat("d", 90))
 	if err := os.Mkdir(long, 0o700); err != nil {

@@ -90,7 +90,9 @@ func serve(t testing.TB, c *credential.Credential, url attributes.URL) Session {
 	check(t, err)
 	hosts, err := credential.OpenKnownHosts(filepath.Join(dir, "ssh"))
 	check(t, err)
-	session, err := c.Serve(credential.Serving{Dir: dir, Helper: []string{executable, helperWord}, URL: url, Hosts: hosts})
+	session, err := c.Serve(credential.Serving{
+		Dir: dir, Helper: []string{executable, helperWord}, URL: url, Hosts: hosts, Bundles: credential.NewBundles(dir),
+	})
 	check(t, err)
 	t.Cleanup(func() {
 		session.Close()
