@@ -26,43 +26,58 @@ type Free struct {
 func DefaultFree() Free { return Free{Bytes: 1 << 30, Percent: 5} }
 
 // ParseFree reads the value of --min-free: a quantity such as 1Gi, a part of the disk
-// such as 5%, or both with a comma between them. 0 asks for nothing.
+// such as 5%, or both with a comma between them. 0, 0% and 0Gi ask for nothing, also beside
+// something else: the less counts.
 func ParseFree(text string) (Free, error) {
-	if text == "0" {
-		return Free{}, nil
-	}
-	var free Free
+	var written freeText
 	for part := range strings.SplitSeq(text, ",") {
-		if err := free.read(part); err != nil {
+		if err := written.read(part); err != nil {
 			return Free{}, fmt.Errorf("%.60q: %w: write a quantity as 1Gi, a part of the disk as 5%%, both as 5%%,1Gi (the less counts), or 0", text, err)
 		}
 	}
-	return free, nil
+	return written.free(), nil
 }
 
-func (f *Free) read(part string) error {
+// freeText is a Free as it is written, in which 0 is something else than nothing.
+type freeText struct {
+	bytes   *int64
+	percent *float64
+}
+
+func (f *freeText) read(part string) error {
 	if number, isPercent := strings.CutSuffix(part, "%"); isPercent {
 		percent, err := strconv.ParseFloat(number, 64)
 		switch {
-		case err != nil, strings.Trim(number, "0123456789.") != "", percent <= 0, percent >= 100:
-			return fmt.Errorf("%.60q is no part between 0%% and 100%%", part)
-		case f.Percent != 0:
+		case err != nil, strings.Trim(number, "0123456789.") != "", percent >= 100:
+			return fmt.Errorf("%.60q is no part from 0%% to less than 100%%", part)
+		case f.percent != nil:
 			return errors.New("there are two parts of the disk")
 		}
-		f.Percent = percent
+		f.percent = &percent
 		return nil
 	}
 	size, err := policy.ParseSize(part)
 	switch {
 	case err != nil:
 		return err
-	case size == 0:
-		return fmt.Errorf("%.60q is no quantity above 0", part)
-	case f.Bytes != 0:
+	case f.bytes != nil:
 		return errors.New("there are two quantities")
 	}
-	f.Bytes = size
+	f.bytes = &size
 	return nil
+}
+
+func (f *freeText) free() (free Free) {
+	if f.bytes != nil {
+		free.Bytes = *f.bytes
+	}
+	if f.percent != nil {
+		free.Percent = *f.percent
+	}
+	if f.bytes != nil && *f.bytes == 0 || f.percent != nil && *f.percent == 0 {
+		return Free{}
+	}
+	return free
 }
 
 // String is the value as ParseFree reads it.

@@ -15,7 +15,7 @@ import (
 
 func TestParseFree(t *testing.T) {
 	for text, want := range map[string]Free{
-		"0": {}, "5%": {Percent: 5}, "0.5%": {Percent: 0.5}, "1Gi": {Bytes: 1 << 30}, "5%,1Gi": DefaultFree(), "100M,10%": {Bytes: 100e6, Percent: 10},
+		"0": {}, "0%": {}, "0.00%": {}, "0Gi": {}, "0k": {}, "0%,0": {}, "5%,0": {}, "0%,1Gi": {}, "0Gi,5%": {}, "099.9%,1.5Ti": {Bytes: 3 << 39, Percent: 99.9}, "5%": {Percent: 5}, "0.5%": {Percent: 0.5}, "1Gi": {Bytes: 1 << 30}, "5%,1Gi": DefaultFree(), "100M,10%": {Bytes: 100e6, Percent: 10},
 	} {
 		free, err := ParseFree(text)
 		if err != nil || free != want {
@@ -25,7 +25,7 @@ func TestParseFree(t *testing.T) {
 			t.Errorf("%q is printed %q, which is %+v, %v", text, free, again, err)
 		}
 	}
-	for _, text := range []string{"", "%", "5%%", "-1", "-5%", "100%", "0%", "NaN%", "0x5p1%", "1e1%", "5 %", "1Gi,2Gi", "5%,6%", "5%,0", ",", "1Gi,", "1e999999999", "0.5", "much"} {
+	for _, text := range []string{"", "%", "5%%", "-1", "-5%", "100%", "NaN%", "0x5p1%", "1e1%", "5 %", "1Gi,2Gi", "5%,6%", "0%,0%", "0,0Gi", ",", "%,0", "1Gi,", "1e999999999", "0.5", "much"} {
 		if free, err := ParseFree(text); err == nil || !strings.Contains(err.Error(), "5%,1Gi") {
 			t.Errorf("%q: %+v, %v, want an error that says what is right", text, free, err)
 		}
