@@ -216,6 +216,7 @@ func (n *node) reach(asked readonly.Asked) *access.Access {
 		Command: n.children.command, Fetches: n.fetches,
 		URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
 		Permit: asked.Permit, Limits: asked.Limits, Slots: n.slots, Serving: n.children.serving(n.hosts, ""), Key: n.key,
+		Hold:       asked.Hold,
 		Observe:    func(took time.Duration, err error) { n.reports.Fetched(repo, took, err) },
 		LookFailed: func() { n.reports.LookFailed(repo) },
 	})

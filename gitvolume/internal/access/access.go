@@ -40,6 +40,9 @@ type Settings struct {
 	Serving credential.Serving
 	// Key makes digests of credentials that tell nobody else anything.
 	Key []byte
+	// Hold has the repository of Dir be there, and stay, while it is fetched in the background,
+	// of which nobody knows when it begins; nil: it is there.
+	Hold func(ctx context.Context) (release func(), err error)
 	// Observe is told of each fetch that is made for several or one, and LookFailed of each
 	// look at the remote that failed; nil: nobody is.
 	Observe    func(took time.Duration, err error)
@@ -136,19 +139,24 @@ func (a *Access) fetch(ctx context.Context, refs map[string]string, urgency remo
 	a.mu.Lock()
 	since := a.since
 	a.mu.Unlock()
+	var hold func(context.Context) (func(), error)
+	if urgency == remote.Background {
+		hold = a.settings.Hold
+	}
 	return by(ctx, remote.Demand{
 		Request: remote.Request{
 			Dir: a.settings.Dir, Depth: a.settings.Depth, Refs: refs,
 			Remote: remote.Remote{URL: a.settings.URL, Permit: a.settings.Permit, Limits: a.settings.Limits},
 		},
-		Credential: &lent{access: a, credential: c}, Urgency: urgency, Since: since, Observe: a.settings.Observe,
+		Credential: &lent{access: a, credential: c}, Urgency: urgency, Hold: hold, Since: since, Observe: a.settings.Observe,
 	})
 }
 
 // Turn waits for one of the slots of background work, in which its holder may do anything
-// with the remote. It gives up with ctx; release is told how the work ended.
-func (a *Access) Turn(ctx context.Context) (release func(error), err error) {
-	return a.settings.Slots.Take(ctx, a.settings.URL)
+// with the remote that is for a push, until within ends. It gives up with ctx; release is told
+// how the work ended.
+func (a *Access) Turn(ctx context.Context) (within context.Context, release func(error), err error) {
+	return a.settings.Slots.Take(ctx, a.settings.URL, remote.Pushing)
 }
 
 // Look reads the remote's refs that the names could mean. It may join a look that runs already.

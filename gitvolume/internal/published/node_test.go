@@ -112,7 +112,7 @@ func (n *node) start() *node {
 	reach := func(r store.Repository, permit remote.Permit, limits string) *access.Access {
 		return access.New(access.Settings{
 			Command: command, Fetches: n.fetches, Slots: slots, URL: r.URL, Dir: r.Dir(), Depth: r.Depth,
-			Permit: permit, Limits: limits, Key: []byte("key"),
+			Permit: permit, Limits: limits, Key: []byte("key"), Hold: readonly.Asked{Repository: r}.Hold,
 			Serving: credential.Serving{Dir: n.run, Helper: []string{program, helperWord}, Hosts: hosts},
 		})
 	}

@@ -221,7 +221,7 @@ func (f *Followers) ask(ctx context.Context, r *arrival) (sight, error) {
 		_, err := s.atOnce(ctx, wanted)
 		return err
 	})
-	err = s.complete(ctx, places, s.atOnce)
+	err = s.complete(ctx, places, s.held(s.atOnce))
 	f.tell(r, nil)
 	if err != nil {
 		return sight{}, err

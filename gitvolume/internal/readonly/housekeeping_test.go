@@ -6,10 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
+	"liken.sh/gitvolume/internal/attributes"
 	"liken.sh/gitvolume/internal/gittest"
 	"liken.sh/gitvolume/internal/readonly"
+	"liken.sh/gitvolume/internal/remote"
 	"liken.sh/gitvolume/internal/store"
 )
 
@@ -83,6 +86,40 @@ func TestRepositoryIsLost(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestSetAsideWhileAFetchWaitsForItsTurn has others' remotes keep a repository from being
+// fetched: it can be set aside meanwhile, and is made anew by the fetch.
+func TestSetAsideWhileAFetchWaitsForItsTurn(t *testing.T) {
+	t.Parallel()
+	b := gittest.NewBare(t)
+	b.Grow("main", "f", "1")
+	n := newNode(t).start()
+	a := n.attach(n.volume("v", urlOf(b), map[string]string{"pull": "on-demand"}))
+	waits, others := make(chan struct{}), make(chan struct{})
+	n.pulling = sync.OnceFunc(func() {
+		for range 2 {
+			_, release, err := n.slots.Take(t.Context(), attributes.URL{Host: "elsewhere"}, remote.Asking)
+			n.must(err)
+			go func() {
+				<-others
+				release(nil)
+			}()
+		}
+		close(waits)
+	})
+	b.Grow("main", "f", "2")
+	a.Demand()
+	<-waits
+	repositories, err := n.store.Repositories()
+	n.must(err)
+	instance, err := repositories[0].Instance()
+	n.must(err)
+	if path, err := repositories[0].SetAside(t.Context(), instance, "broken"); err != nil || path == "" {
+		t.Errorf("it was set aside at %q, %v", path, err)
+	}
+	close(others)
+	shows(t, a, "f", "2")
 }
 
 // TestCheckoutsOfCrashesAreRemoved has one that no record names, and one whose record

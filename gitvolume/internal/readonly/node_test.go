@@ -45,7 +45,9 @@ type node struct {
 	change func(*readonly.Settings)
 
 	looks, pulls atomic.Int64
-	reported     sync.Map // Of *report.Volume by handle.
+	// pulling is called before each fetch; nil: nothing is.
+	pulling  func()
+	reported sync.Map // Of *report.Volume by handle.
 }
 
 func newNode(t testing.TB) *node {
@@ -134,7 +136,7 @@ func (n *node) counted(asked readonly.Asked) readonly.Remote {
 	n.must(err)
 	a := access.New(access.Settings{
 		Command: command, Fetches: n.fetches, Slots: n.slots, URL: asked.Repository.URL, Dir: asked.Repository.Dir(), Depth: asked.Repository.Depth,
-		Permit: asked.Permit, Limits: asked.Limits, Key: []byte("key"),
+		Permit: asked.Permit, Limits: asked.Limits, Key: []byte("key"), Hold: asked.Hold,
 		Serving: credential.Serving{Dir: scratch, Helper: []string{program, helperWord}, Hosts: hosts},
 	})
 	a.Take(asked.Credential)
@@ -156,13 +158,20 @@ func (c *counting) LookAnew(ctx context.Context, names []string) (map[string]rea
 	return c.Remote.LookAnew(ctx, names)
 }
 
-func (c *counting) Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
+func (c *counting) pull() {
 	c.node.pulls.Add(1)
+	if c.node.pulling != nil {
+		c.node.pulling()
+	}
+}
+
+func (c *counting) Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
+	c.pull()
 	return c.Remote.Fetch(ctx, refs, urgency)
 }
 
 func (c *counting) FetchAnew(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
-	c.node.pulls.Add(1)
+	c.pull()
 	return c.Remote.FetchAnew(ctx, refs, urgency)
 }
 

@@ -15,7 +15,8 @@ type Remote interface {
 	// access.Access.
 	Look(ctx context.Context, names []string) (map[string]Looked, error)
 	LookAnew(ctx context.Context, names []string) (map[string]Looked, error)
-	// Fetch and FetchAnew are those of access.Access.
+	// Fetch and FetchAnew are those of access.Access. In the background they wait for their
+	// turn before they Hold the repository.
 	Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error)
 	FetchAnew(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error)
 }
@@ -33,6 +34,9 @@ type Asked struct {
 	Permit     remote.Permit
 	Limits     string
 }
+
+// Hold has the repository be there, and stay in its place, until release.
+func (a Asked) Hold(ctx context.Context) (release func(), err error) { return hold(ctx, a.Repository) }
 
 // Over is the Remote of an access, whose credential is given and stays.
 func Over(a *access.Access) Remote { return accessed{a} }

@@ -65,12 +65,12 @@ func (s source) look(ctx context.Context, refs []attributes.Ref, by lookBy) (map
 
 // lookInTurn is look as background work.
 func (s source) lookInTurn(ctx context.Context, refs []attributes.Ref, by lookBy) (places map[string]place, err error) {
-	release, err := s.followers.settings.Slots.Take(ctx, s.repository.URL)
+	within, release, err := s.followers.settings.Slots.Take(ctx, s.repository.URL, remote.Asking)
 	if err != nil {
 		return nil, fmt.Errorf("wait for a slot to look in: %w", err)
 	}
 	defer func() { release(err) }()
-	return s.look(ctx, refs, by)
+	return s.look(within, refs, by)
 }
 
 // lookBy is one of the Remote's ways to look.
@@ -94,8 +94,32 @@ func (s source) anewInTurn(ctx context.Context, refs map[string]string) (map[str
 	return s.remote.FetchAnew(ctx, refs, remote.Background)
 }
 
-// fetch fetches what the names are of. A fetch goes on when who waits for it leaves, and
-// the repository is kept in its place until it ends.
+// hold keeps a repository in its place while something is fetched.
+func hold(ctx context.Context, r store.Repository) (release func(), err error) {
+	unguard, err := r.Use(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		r.Written()
+		unguard()
+	}, nil
+}
+
+// held is fetchBy of a repository that is kept in its place meanwhile, as those in turn keep
+// it once they have their turn: nobody is to wait for it who waits for other remotes.
+func (s source) held(by fetchBy) fetchBy {
+	return func(ctx context.Context, refs map[string]string) (map[string]remote.Fetched, error) {
+		release, err := hold(ctx, s.repository)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		return by(ctx, refs)
+	}
+}
+
+// fetch fetches what the names are of. A fetch goes on when who waits for it leaves.
 func (s source) fetch(ctx context.Context, refs map[string]string, by fetchBy) (map[string]remote.Fetched, error) {
 	type outcome struct {
 		fetched map[string]remote.Fetched
@@ -105,14 +129,7 @@ func (s source) fetch(ctx context.Context, refs map[string]string, by fetchBy) (
 	f := s.followers
 	f.mu.Lock()
 	f.work(func() {
-		release, err := s.repository.Use(f.ctx)
-		if err != nil {
-			done <- outcome{err: err}
-			return
-		}
 		fetched, err := by(f.ctx, refs)
-		s.repository.Written()
-		release()
 		done <- outcome{fetched, err}
 	})
 	f.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	"liken.sh/gitvolume/internal/object"
 	"liken.sh/gitvolume/internal/readonly"
 	"liken.sh/gitvolume/internal/remote"
-	"liken.sh/gitvolume/internal/store"
 )
 
 // upstream is a remote without a network, for tests of time. It has one branch, main, with
@@ -51,12 +50,12 @@ func (u *upstream) asked() (looks, fetches int) {
 
 // of is the Remote.
 func (u *upstream) of(asked readonly.Asked) readonly.Remote {
-	return &branch{upstream: u, repository: asked.Repository}
+	return &branch{upstream: u, asked: asked}
 }
 
 type branch struct {
 	*upstream
-	repository store.Repository
+	asked readonly.Asked
 }
 
 func (b *branch) wait(ctx context.Context, count *int, length *time.Duration) (string, error) {
@@ -142,7 +141,14 @@ func (b *branch) LookAnew(ctx context.Context, names []string) (map[string]reado
 	return b.Look(ctx, names)
 }
 
-func (b *branch) Fetch(ctx context.Context, refs map[string]string, _ remote.Urgency) (map[string]remote.Fetched, error) {
+func (b *branch) Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error) {
+	if urgency == remote.Background {
+		release, err := b.asked.Hold(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+	}
 	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= 10*time.Second {
 		return nil, remote.ErrInProgress
 	}
@@ -150,11 +156,11 @@ func (b *branch) Fetch(ctx context.Context, refs map[string]string, _ remote.Urg
 	if err != nil {
 		return nil, err
 	}
-	tip, err := commitTo(b.repository.Dir(), content, b.files)
+	tip, err := commitTo(b.asked.Repository.Dir(), content, b.files)
 	if err != nil {
 		return nil, err
 	}
-	repo, err := history.Open(b.repository.Dir())
+	repo, err := history.Open(b.asked.Repository.Dir())
 	if err != nil {
 		return nil, err
 	}

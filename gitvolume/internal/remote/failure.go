@@ -19,7 +19,7 @@ var (
 	ErrUnreachable = errors.New("the remote cannot be reached")
 	// ErrStalled says that the connection carried nothing for too long.
 	ErrStalled = errors.New("the remote sends nothing")
-	// ErrTimeout says that the run took longer than it may.
+	// ErrTimeout says that the run took longer than it may; ErrTurnOver is one.
 	ErrTimeout = errors.New("the remote takes too long")
 	// ErrAuthentication says that the remote does not let the credential, or nobody
 	// without one, do this.

@@ -42,6 +42,9 @@ type Demand struct {
 	Credential Credential
 	// Urgency is Background unless somebody waits for it.
 	Urgency Urgency
+	// Hold has the repository be there, and stay in its place while it is fetched, which begins
+	// when there is a slot; nil: who wants the fetch sees to that.
+	Hold func(ctx context.Context) (release func(), err error)
 	// Since is when it was first wanted: what a fetch brought that began after that is not
 	// fetched again, if it is known still. Zero: now.
 	Since time.Time
@@ -99,6 +102,7 @@ func (f *Fetches) Close() {
 // Fetch waits for a fetch of the demand's refs, with the same credential, that runs or
 // waits already, or else for one that it begins. When ctx has a deadline and 10 s are left
 // of it, or a third of what there was, the error is ErrInProgress and tells how far the fetch is; the fetch goes on.
+// With a caller whose turn is over, by the cause of ctx, it ends, unless others want it.
 func (f *Fetches) Fetch(ctx context.Context, demand Demand) (map[string]Fetched, error) {
 	return f.await(ctx, f.join(demand, false))
 }
@@ -130,6 +134,7 @@ func (f *Fetches) join(demand Demand, anew bool) *fetch {
 		q.waiting = append(q.waiting, joined)
 	}
 	if demand.Urgency == Foreground {
+		other.wanted++
 		q.hurry(other)
 	}
 	if !q.served && f.ctx.Err() == nil {
@@ -151,33 +156,73 @@ func (f *Fetches) serve(q *queue, dir string) {
 		q.rest()
 		url, urgent := q.waiting[0].demand.Request.Remote.URL, q.urgent
 		f.mu.Unlock()
-		release, err := f.settings.Slots.takeUnless(f.ctx, url, urgent)
+		within, release, err := f.settings.Slots.takeUnless(f.ctx, url, Asking, urgent)
 		if err != nil {
-			err = fmt.Errorf("wait for a slot to fetch in: %w", err)
-			release = func(error) {}
-		}
-		f.mu.Lock()
-		batch := q.begin()
-		f.mu.Unlock()
-		if err != nil {
-			f.end(q, batch, nil, err)
+			f.mu.Lock()
+			batch := q.begin()
+			f.mu.Unlock()
+			f.end(q, batch, nil, fmt.Errorf("wait for a slot to fetch in: %w", err))
 			continue
 		}
-		release(f.together(q, batch))
+		ctx, batch, done := f.begin(q, within, release)
+		err = f.together(ctx, q, batch)
+		done()
+		release(err)
+	}
+}
+
+// begin begins a batch, and gives the context of its fetch. When its slot is to be another's,
+// the fetch goes on without if somebody waits for it, and is called off if nobody does.
+func (f *Fetches) begin(q *queue, within context.Context, release func(error)) (ctx context.Context, batch []*fetch, done func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	batch = q.begin()
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	q.callOff = func() {
+		q.isOver = true
+		cancel(ErrTurnOver)
+	}
+	q.hasSlot = within != f.ctx
+	q.endUnwanted()
+	stop := context.AfterFunc(within, func() {
+		f.mu.Lock()
+		if ctx.Err() == nil && errors.Is(context.Cause(within), ErrTurnOver) {
+			q.hasSlot = false
+			q.endUnwanted()
+		}
+		isCalledOff := ctx.Err() != nil
+		f.mu.Unlock()
+		if !isCalledOff {
+			release(nil)
+		}
+	})
+	return ctx, batch, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// disown takes back that somebody wants a fetch, whose turn is over.
+func (f *Fetches) disown(one *fetch) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one.wanted--
+	if q := f.queues[one.scope.dir]; q != nil && slices.Contains(q.running, one) {
+		q.endUnwanted()
 	}
 }
 
 // together does a batch in one fetch. Where that fails of what one of them wants, each is
 // fetched by itself: nobody is to be kept from his refs by another's.
-func (f *Fetches) together(q *queue, batch []*fetch) error {
-	result, err := f.work(q, batch)
+func (f *Fetches) together(ctx context.Context, q *queue, batch []*fetch) error {
+	result, err := f.work(ctx, q, batch)
 	if len(batch) == 1 || !isOfARef(err) {
 		f.end(q, batch, result, err)
 		return err
 	}
 	for _, one := range batch {
 		alone := []*fetch{one}
-		result, err = f.work(q, alone)
+		result, err = f.work(ctx, q, alone)
 		f.end(q, alone, result, err)
 	}
 	return err
@@ -204,12 +249,19 @@ func (f *Fetches) end(q *queue, batch []*fetch, result map[string]Fetched, err e
 }
 
 // work is one fetch of all that the batch wants, which may share it.
-func (f *Fetches) work(q *queue, batch []*fetch) (fetched map[string]Fetched, err error) {
-	if f.ctx.Err() != nil {
-		return nil, fmt.Errorf("fetch: %w", endReason(f.ctx))
+func (f *Fetches) work(ctx context.Context, q *queue, batch []*fetch) (fetched map[string]Fetched, err error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("fetch: %w", endReason(ctx))
 	}
-	ctx, cancel := context.WithTimeout(f.ctx, f.settings.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, f.settings.Timeout)
 	defer cancel()
+	if i := slices.IndexFunc(batch, func(one *fetch) bool { return one.demand.Hold != nil }); i >= 0 {
+		release, err := batch[i].demand.Hold(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("fetch: %w", err)
+		}
+		defer release()
+	}
 	began := time.Now()
 	first := batch[0].demand
 	request := first.Request
@@ -276,6 +328,9 @@ func (f *Fetches) await(ctx context.Context, joined *fetch) (map[string]Fetched,
 	case <-f.ctx.Done():
 		return nil, fmt.Errorf("wait for the fetch: %w", endReason(f.ctx))
 	case <-ctx.Done():
+		if errors.Is(context.Cause(ctx), ErrTurnOver) {
+			f.disown(joined)
+		}
 		return nil, fmt.Errorf("wait for the fetch: %w", endReason(ctx))
 	case <-late:
 		f.mu.Lock()

@@ -262,7 +262,7 @@ func TestTwoInTheBackground(t *testing.T) {
 		if fetcher.seen().most > 4 || len(fetcher.seen().begun) != 7 {
 			t.Errorf("%q, %d at a time", fetcher.seen().begun, fetcher.seen().most)
 		}
-		release, err := f.settings.Slots.Take(t.Context(), attributes.URL{})
+		_, release, err := f.settings.Slots.Take(t.Context(), attributes.URL{}, Asking)
 		check(t, err)
 		release(nil)
 		release(nil)

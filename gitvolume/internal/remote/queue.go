@@ -35,7 +35,8 @@ type fetch struct {
 	demand   Demand
 	scope    scope
 	running  bool
-	urgent   bool // Somebody waits for it.
+	urgent   bool // Somebody waits for it, or did.
+	wanted   int  // How many do whose turn, if they have one, is not over.
 	done     chan struct{}
 	result   map[string]Fetched
 	err      error
@@ -47,6 +48,9 @@ type fetch struct {
 type queue struct {
 	running, waiting []*fetch
 	served           bool
+	// hasSlot says that what runs has a slot. callOff ends it, and isOver says that it was.
+	hasSlot, isOver bool
+	callOff         func()
 	// urgent is closed when somebody waits for one of them.
 	urgent chan struct{}
 }
@@ -54,7 +58,7 @@ type queue struct {
 // find is a fetch that meets the other's demand too; nil: none does.
 func (q *queue) find(other *fetch, anew bool) *fetch {
 	among := q.waiting
-	if !anew {
+	if !anew && !q.isOver {
 		among = slices.Concat(q.running, q.waiting)
 	}
 	for _, one := range among {
@@ -63,6 +67,13 @@ func (q *queue) find(other *fetch, anew bool) *fetch {
 		}
 	}
 	return nil
+}
+
+// endUnwanted calls off what runs without a slot if nobody waits for it.
+func (q *queue) endUnwanted() {
+	if !q.hasSlot && !slices.ContainsFunc(q.running, func(one *fetch) bool { return one.wanted > 0 }) {
+		q.callOff()
+	}
 }
 
 // covers tells whether the other demand, of the same scope, is met when this one is.
@@ -120,7 +131,7 @@ func (q *queue) begin() []*fetch {
 	for _, one := range batch {
 		one.running = true
 	}
-	q.running = slices.Clone(batch)
+	q.running, q.isOver = slices.Clone(batch), false
 	return batch
 }
 

@@ -2,7 +2,7 @@ package remote
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,68 +10,116 @@ import (
 	"liken.sh/gitvolume/internal/attributes"
 )
 
+// ErrTurnOver says that a run was called off because it took long, and others waited for its
+// slot.
+var ErrTurnOver = fmt.Errorf("%w: its turn is over, and others wait", ErrTimeout)
+
+// Errand is what a slot is for.
+type Errand int
+
+const (
+	// Asking is to see, or to fetch, what the remote has.
+	Asking Errand = iota
+	// Pushing is to bring the remote what this node alone has. It goes first.
+	Pushing
+)
+
 // Slots bounds how many runs of background work a node has at a time. Work that somebody
-// waits for does not need one. Runs that go to a remote that was silent the last time, and
-// hold their slot for as long as it is, never have all the slots among them, and take turns
-// by host.
+// waits for does not need one.
+//
+// No remote keeps a run to another one from its slot for much longer than LookTimeout,
+// whatever it does. Those to suspects, which were silent or too slow the last time, never
+// have all the slots among them, nor do those that turn out to take long: one of these too
+// many is called off when another waits.
 type Slots struct {
 	mu   sync.Mutex
 	free int
 	// suspect is how many runs to suspects may be begun, besides.
 	suspect int
-	// silent are the repositories, by their identity, that were silent the last time.
-	silent  map[string]bool
-	hosts   map[string]host
+	// silent are the repositories, by their identity, that were silent the last time, and slow
+	// those of which a run was called off, with how long the next may keep other suspects waiting.
+	silent map[string]bool
+	slow   map[string]time.Duration
+	hosts  map[string]host
+
 	waiting []*waiter // In the order in which they came.
+	running []*waiter // In the order in which they were granted a slot.
+	line    line
 }
 
-// host is what is known of a host that was ever silent.
+// host is what is known of a host that ever kept a run waiting.
 type host struct {
 	// suspect says that a repository there fell silent, and none has answered since. One that
 	// is known to be silent, and is again, says nothing of the others.
 	suspect bool
-	// silence is when a run there ended in silence last.
+	// silence is when a run there last ended in silence, or was called off.
 	silence time.Time
 }
 
-// waiter is a run that waits for its slot.
+// waiter is a run that waits for its slot, or has it.
 type waiter struct {
 	repository, host string
+	errand           Errand
+	place            int // In line.
 	granted          chan struct{}
-	// suspected is whether it went to a suspect when the slot was granted.
+	// callOff ends the run.
+	callOff context.CancelCauseFunc
+
+	// The rest is of one that was granted a slot.
+
+	began time.Time
+	// suspected is whether it counts among those that never have all the slots.
 	suspected bool
+	isOver    bool // It was called off.
+	timers    []*time.Timer
 }
 
 // NewSlots gives that many, of which one is kept from suspects if there are two.
 func NewSlots(number int) *Slots {
-	return &Slots{free: number, suspect: max(1, number-1), silent: map[string]bool{}, hosts: map[string]host{}}
+	return &Slots{
+		free: number, suspect: max(1, number-1),
+		silent: map[string]bool{}, slow: map[string]time.Duration{}, hosts: map[string]host{}, line: newLine(),
+	}
 }
 
 // Take waits for a slot for a run that goes to a repository, and returns what gives it back,
-// once, with how the run ended. It gives up with ctx.
-func (s *Slots) Take(ctx context.Context, url attributes.URL) (release func(error), err error) {
-	return s.takeUnless(ctx, url, nil)
+// once, with how the run ended. The run has to end with within, whose cause is ErrTurnOver when
+// others are to have the slot. It gives up with ctx.
+func (s *Slots) Take(ctx context.Context, url attributes.URL, errand Errand) (within context.Context, release func(error), err error) {
+	return s.takeUnless(ctx, url, errand, nil)
 }
 
 // takeUnless waits for a slot until it is not needed any more; what it returns then gives
-// no slot back.
-func (s *Slots) takeUnless(ctx context.Context, url attributes.URL, needless <-chan struct{}) (release func(error), err error) {
-	w := &waiter{repository: url.Identity(), host: url.CanonicalHost(), granted: make(chan struct{})}
+// no slot back, and within is ctx.
+func (s *Slots) takeUnless(ctx context.Context, url attributes.URL, errand Errand, needless <-chan struct{}) (
+	within context.Context, release func(error), err error,
+) {
+	w := &waiter{repository: url.Identity(), host: url.CanonicalHost(), errand: errand, granted: make(chan struct{})}
+	var once sync.Once
+	heard := func(err error) { once.Do(func() { s.heard(w, err) }) }
+	select {
+	case <-needless:
+		return ctx, heard, nil
+	default:
+	}
+	within, w.callOff = context.WithCancelCause(ctx)
 	s.mu.Lock()
+	w.place = s.line.join(w.host)
 	s.waiting = append(s.waiting, w)
 	s.grant()
 	s.mu.Unlock()
 	select {
 	case <-w.granted:
+		return within, func(err error) { once.Do(func() { s.release(w, err) }) }, nil
 	case <-needless:
 		s.leave(w)
-		return func(err error) { s.heard(w, err) }, nil
+		w.callOff(nil)
+		return ctx, heard, nil
 	case <-ctx.Done():
 		s.leave(w)
-		return nil, endReason(ctx)
+		w.callOff(nil)
+		return nil, nil, endReason(ctx)
 	}
-	var once sync.Once
-	return func(err error) { once.Do(func() { s.release(w, err) }) }, nil
 }
 
 // leave takes away one that waits no more, or gives back what it was granted just now.
@@ -86,6 +134,7 @@ func (s *Slots) leave(w *waiter) {
 }
 
 func (s *Slots) release(w *waiter, err error) {
+	defer w.callOff(nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(w, err)
@@ -94,6 +143,11 @@ func (s *Slots) release(w *waiter, err error) {
 
 // giveBack has others go on. The caller holds mu.
 func (s *Slots) giveBack(w *waiter) {
+	s.running = slices.DeleteFunc(s.running, func(other *waiter) bool { return other == w })
+	for _, timer := range w.timers {
+		timer.Stop()
+	}
+	s.line.took(w, time.Since(w.began), s.waiting)
 	s.free++
 	if w.suspected {
 		s.suspect++
@@ -109,67 +163,43 @@ func (s *Slots) heard(w *waiter, err error) {
 	s.grant()
 }
 
-// note notes whether the remote answered; of a run that was called off it is not known. The
-// caller holds mu.
-func (s *Slots) note(w *waiter, err error) {
-	h, isKnown := s.hosts[w.host]
-	switch {
-	case errors.Is(err, context.Canceled):
-	case IsSilence(err):
-		h.suspect = h.suspect || !s.silent[w.repository]
-		h.silence = time.Now()
-		s.hosts[w.host] = h
-		s.silent[w.repository] = true
-	case isKnown:
-		h.suspect = false
-		s.hosts[w.host] = h
-		delete(s.silent, w.repository)
-	}
-}
-
-func (s *Slots) isSuspect(w *waiter) bool { return s.silent[w.repository] || s.hosts[w.host].suspect }
-
-// grant gives slots to those whose turn it is. The caller holds mu.
+// grant gives slots to those whose turn it is, and has others get theirs from runs that take
+// long. The caller holds mu.
 func (s *Slots) grant() {
+	s.suspectTheLong()
 	for s.free > 0 {
 		next := s.next()
 		if next < 0 {
-			return
+			break
 		}
 		w := s.waiting[next]
 		s.waiting = slices.Delete(s.waiting, next, next+1)
-		s.free--
-		if w.suspected = s.isSuspect(w); w.suspected {
-			s.suspect--
-		}
-		close(w.granted)
+		s.begin(w)
+	}
+	if w := s.inTheWay(); w != nil {
+		w.isOver = true
+		w.callOff(ErrTurnOver)
 	}
 }
 
-// isBefore tells whether one suspect's turn is before another's that came earlier: its host
-// was not silent for longer, or it is the one of the two that may answer. The caller holds mu.
-func (s *Slots) isBefore(w, earlier *waiter) bool {
-	if by := s.hosts[w.host].silence.Compare(s.hosts[earlier.host].silence); by != 0 {
-		return by < 0
+// begin has one have a slot. The caller holds mu.
+func (s *Slots) begin(w *waiter) {
+	s.line.granted()
+	s.free--
+	if w.suspected = s.isSuspect(w); w.suspected {
+		s.suspect--
 	}
-	return !s.silent[w.repository] && s.silent[earlier.repository]
+	w.began = time.Now()
+	s.running = append(s.running, w)
+	for _, age := range []time.Duration{LookTimeout, s.longest(w)} {
+		w.timers = append(w.timers, time.AfterFunc(age, s.again))
+	}
+	close(w.granted)
 }
 
-// next is the index of whose turn it is; -1: nobody's. The caller holds mu.
-func (s *Slots) next() int {
-	healthy, suspect := -1, -1
-	for i, w := range s.waiting {
-		switch {
-		case !s.isSuspect(w):
-			if healthy < 0 {
-				healthy = i
-			}
-		case s.suspect > 0 && (suspect < 0 || s.isBefore(w, s.waiting[suspect])):
-			suspect = i
-		}
-	}
-	if healthy < 0 || suspect >= 0 && suspect < healthy {
-		return suspect
-	}
-	return healthy
+// again grants slots when a run may have come to take long.
+func (s *Slots) again() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grant()
 }

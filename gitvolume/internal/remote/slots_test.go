@@ -1,7 +1,9 @@
 package remote
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,30 +15,67 @@ import (
 	"liken.sh/gitvolume/internal/attributes"
 )
 
-// runs is what was begun in slots, in that order.
+// begun is when a run was begun, and as which it had come.
+type begun struct {
+	repository string
+	at         time.Time
+	came       int
+}
+
+// runs is what was begun in slots, in that order; at one time, in that in which it came.
 type runs struct {
 	t     *testing.T
 	slots *Slots
 
 	mu    sync.Mutex
-	begun []string
+	begun []begun
+	came  int
+	// over are those that were called off.
+	over []string
 }
 
 // background begins a run that takes a while and ends with an error. It goes to a
 // repository "host/path".
 func (r *runs) background(repository string, takes time.Duration, err error) {
-	go func() {
-		release, failed := r.slots.Take(r.t.Context(), repositoryOf(repository))
-		if failed != nil {
-			return
-		}
-		r.mu.Lock()
-		r.begun = append(r.begun, repository)
-		r.mu.Unlock()
-		time.Sleep(takes)
-		release(err)
-	}()
+	go func() { _, _ = r.run(Asking, repository, takes, err) }()
 	synctest.Wait()
+}
+
+// push is background of one that pushes.
+func (r *runs) push(repository string, takes time.Duration, err error) {
+	go func() { _, _ = r.run(Pushing, repository, takes, err) }()
+	synctest.Wait()
+}
+
+// run waits for its slot, and tells how long it did and how it ended.
+func (r *runs) run(errand Errand, repository string, takes time.Duration, err error) (waited time.Duration, ended error) {
+	r.mu.Lock()
+	r.came++
+	one := begun{repository: repository, came: r.came}
+	r.mu.Unlock()
+	came := time.Now()
+	within, release, failed := r.slots.Take(r.t.Context(), repositoryOf(repository), errand)
+	if failed != nil {
+		return time.Since(came), failed
+	}
+	waited = time.Since(came)
+	one.at = time.Now()
+	r.mu.Lock()
+	r.begun = append(r.begun, one)
+	r.mu.Unlock()
+	timer := time.NewTimer(takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-within.Done():
+		if err = endReason(within); errors.Is(err, ErrTurnOver) {
+			r.mu.Lock()
+			r.over = append(r.over, repository)
+			r.mu.Unlock()
+		}
+	}
+	release(err)
+	return waited, err
 }
 
 func repositoryOf(repository string) attributes.URL {
@@ -54,8 +93,23 @@ func (r *runs) wantBegun(want ...string) {
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Equal(r.begun, want) {
-		r.t.Errorf("%q were begun, want %q", r.begun, want)
+	slices.SortFunc(r.begun, func(a, b begun) int { return cmp.Or(a.at.Compare(b.at), a.came-b.came) })
+	var got []string
+	for _, one := range r.begun {
+		got = append(got, one.repository)
+	}
+	if !slices.Equal(got, want) {
+		r.t.Errorf("%q were begun, want %q", got, want)
+	}
+}
+
+func (r *runs) wantOver(want ...string) {
+	r.t.Helper()
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.Equal(r.over, want) {
+		r.t.Errorf("%q were called off, want %q", r.over, want)
 	}
 }
 
@@ -162,12 +216,12 @@ func TestWaitersGiveUp(t *testing.T) {
 		r.background("b", time.Minute, nil)
 		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
 		defer cancel()
-		if _, err := r.slots.Take(ctx, repositoryOf("c")); err == nil {
+		if _, _, err := r.slots.Take(ctx, repositoryOf("c"), Asking); err == nil {
 			t.Error("there was a slot")
 		}
 		needless := make(chan struct{})
 		close(needless)
-		release, err := r.slots.takeUnless(r.t.Context(), repositoryOf("c"), needless)
+		_, release, err := r.slots.takeUnless(r.t.Context(), repositoryOf("c"), Asking, needless)
 		if err != nil {
 			t.Error(err)
 		}

@@ -20,15 +20,22 @@ type guard struct {
 	alone bool // One has it alone.
 	// waiting are who want it alone: nobody comes in before them.
 	waiting int
+	// gaveUp counts those who wanted it alone in vain: who waited for one of them comes in
+	// before the next.
+	gaveUp int
 	// present are all who have it or wait for it.
 	present int
 	changed chan struct{} // Closed when any of this changes.
 }
 
-// share waits until nobody has the repository alone, or wants to.
+// share waits until nobody has the repository alone, or wants to and has not given up since.
 func (g *guards) share(ctx context.Context, name string) (release func(), err error) {
 	r := g.enter(name)
-	if err := g.wait(ctx, r, func() bool { return !r.alone && r.waiting == 0 }, func() { r.users++ }); err != nil {
+	g.mu.Lock()
+	before := r.gaveUp
+	g.mu.Unlock()
+	ready := func() bool { return !r.alone && (r.waiting == 0 || r.gaveUp != before) }
+	if err := g.wait(ctx, r, ready, func() { r.users++ }); err != nil {
 		g.leave(name, r, func() {})
 		return nil, err
 	}
@@ -43,7 +50,7 @@ func (g *guards) seize(ctx context.Context, name string) (release func(), err er
 	g.mu.Unlock()
 	err = g.wait(ctx, r, func() bool { return !r.alone && r.users == 0 }, func() { r.waiting, r.alone = r.waiting-1, true })
 	if err != nil {
-		g.leave(name, r, func() { r.waiting-- })
+		g.leave(name, r, func() { r.waiting, r.gaveUp = r.waiting-1, r.gaveUp+1 })
 		return nil, err
 	}
 	return sync.OnceFunc(func() { g.leave(name, r, func() { r.alone = false }) }), nil

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"liken.sh/csicommon/durable"
 	"liken.sh/csicommon/storedir"
@@ -212,11 +213,22 @@ func (r Repository) Instance() (Identity, error) {
 	return found, nil
 }
 
+// longestSeizing is how long a repository that is to be set aside is waited for. Nobody may
+// use it meanwhile, not even for the last commit of a pod that stops, and one of those who use
+// it may be waiting for its remote for an hour.
+const longestSeizing = 10 * time.Second
+
+// errInUse is why nobody waits for longer.
+var errInUse = errors.New("others are at work on it")
+
 // SetAside moves a repository that cannot be used any more to where somebody can look at
-// it, waits for those who use it, and gives the path there. The next use makes a new one.
-// instance is the one that was found to be broken: if it is another by now, nothing is
-// moved, and the path is empty. Some of what is aside longest goes.
+// it, waits a while for those who use it, and gives the path there. The next use makes a new
+// one. instance is the one that was found to be broken: if it is another by now, nothing is
+// moved, and the path is empty. Some of what is aside longest goes. When others use it for too
+// long, the error wraps keyedmutex.ErrBusy, and it is to be tried again later.
 func (r Repository) SetAside(ctx context.Context, instance Identity, why string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, longestSeizing, errInUse)
+	defer cancel()
 	release, err := r.store.guards.seize(ctx, r.name)
 	if err != nil {
 		return "", fmt.Errorf("set the repository of %q aside: %w", r.URL, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"liken.sh/csicommon/keyedmutex"
@@ -104,6 +105,48 @@ func TestSetAsideWaitsForTheUsers(t *testing.T) {
 	if len(f.refs(r)) != 0 {
 		t.Error("the new one has the old one's refs")
 	}
+}
+
+// TestSetAsideGivesUp has one of the users wait for its remote, for as long as a push may: the
+// others go on soon.
+func TestSetAsideGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		r := f.repository(aURL)
+		f.commit(r)
+		instance, err := r.Instance()
+		f.must(err)
+		pushing, err := r.Use(t.Context())
+		f.must(err)
+		var wait sync.WaitGroup
+		for i := range 5 { // As many volumes find it broken, one after the other.
+			wait.Go(func() {
+				time.Sleep(time.Duration(i) * 3 * time.Second)
+				began := time.Now()
+				_, err := r.SetAside(t.Context(), instance, "broken")
+				if took := time.Since(began); !errors.Is(err, keyedmutex.ErrBusy) || !errors.Is(err, errInUse) || took != longestSeizing {
+					t.Errorf("after %s: %v", took, err)
+				}
+			})
+		}
+		for i := range 30 {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i)*time.Second + time.Millisecond)
+				began := time.Now()
+				release, err := r.Use(context.Background())
+				must(t, err)
+				if took := time.Since(began); took > longestSeizing {
+					t.Errorf("a use %d s later waited for %s", i, took)
+				}
+				release()
+			})
+		}
+		wait.Wait()
+		pushing()
+		if path, err := r.SetAside(t.Context(), instance, "broken"); err != nil || path == "" {
+			t.Errorf("it was set aside at %q, %v", path, err)
+		}
+	})
 }
 
 func TestFewRepositoriesStayAside(t *testing.T) {

@@ -203,7 +203,7 @@ func (v *Volume) workRemote(ctx context.Context) {
 		v.awaitTurn()
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, longestRemote)
+	ctx, cancel := context.WithTimeout(v.turn.until(ctx), longestRemote)
 	defer cancel()
 	if !v.mail.interruptible(cancel) {
 		return // Somebody who cannot wait has come.
@@ -222,8 +222,9 @@ func (v *Volume) workRemote(ctx context.Context) {
 	v.noteTry()
 }
 
-// wasInterrupted tells whether somebody came who could not wait, whatever else went wrong.
-func wasInterrupted(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+// wasInterrupted tells whether somebody came who could not wait, whatever else went wrong. A
+// turn that is over is no such thing.
+func wasInterrupted(ctx context.Context) bool { return errors.Is(context.Cause(ctx), context.Canceled) }
 
 // ask asks the remote what it has, which could not be done when the volume was started.
 func (v *Volume) ask(ctx context.Context) {

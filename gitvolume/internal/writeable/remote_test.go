@@ -44,7 +44,9 @@ type nodeRemote struct {
 	// restless has each push be told that the ref moved, of which a fetch sees nothing.
 	restless bool
 	// hangs has a push last for as long as it may.
-	hangs   bool
+	hangs bool
+	// late is how many turns are over before they are used.
+	late    int
 	pushes  int
 	fetches int
 }
@@ -68,8 +70,17 @@ func (r *nodeRemote) begin(operation string) error {
 }
 
 // Turn implements writeable.Remote.
-func (r *nodeRemote) Turn(ctx context.Context) (func(error), error) {
-	return r.slots.Take(ctx, attributes.URL{Host: "remote"})
+func (r *nodeRemote) Turn(ctx context.Context) (context.Context, func(error), error) {
+	within, release, err := r.slots.Take(ctx, attributes.URL{Host: "remote"}, remote.Pushing)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && r.late > 0 {
+		r.late--
+		over, callOff := context.WithCancelCause(within)
+		callOff(remote.ErrTurnOver)
+		return over, release, nil
+	}
+	return within, release, err
 }
 
 // Fetch implements writeable.Remote.
@@ -129,6 +140,9 @@ func (r *nodeRemote) Push(ctx context.Context, branch remote.Update, metadata *r
 	if err := r.begin("push"); err != nil {
 		return remote.Pushed{}, err
 	}
+	if ctx.Err() != nil {
+		return remote.Pushed{}, &remote.Failure{Kind: context.Cause(ctx)}
+	}
 	var restless, hangs bool
 	r.set(func(r *nodeRemote) {
 		r.pushes++
@@ -136,7 +150,7 @@ func (r *nodeRemote) Push(ctx context.Context, branch remote.Update, metadata *r
 	})
 	if hangs {
 		<-ctx.Done()
-		failed := &remote.Failure{Kind: remote.ErrTimeout, Cause: ctx.Err()}
+		failed := &remote.Failure{Kind: remote.ErrTimeout, Cause: context.Cause(ctx)}
 		return remote.Pushed{}, &remote.Unknown{Push: failed, Look: failed}
 	}
 	if restless {

@@ -27,8 +27,9 @@ var (
 
 // Remote is the volume's repository elsewhere. Its credential may change at any time.
 type Remote interface {
-	// Turn waits until background work may be done. release is told how it ended.
-	Turn(ctx context.Context) (release func(error), err error)
+	// Turn waits until background work may be done, which has to end with within. release is
+	// told how it ended.
+	Turn(ctx context.Context) (within context.Context, release func(error), err error)
 	// Fetch brings refs, by their full names, to the refs of the store that they map to. It
 	// may join a fetch that runs already; FetchAnew brings what is there from now on.
 	Fetch(ctx context.Context, refs map[string]string, urgency remote.Urgency) (map[string]remote.Fetched, error)

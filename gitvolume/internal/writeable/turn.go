@@ -10,11 +10,25 @@ import (
 type turn struct {
 	cancel  context.CancelFunc // Ends the wait; nil: there is none.
 	waiting sync.WaitGroup
-	// release gives the slot back; nil: the volume has none.
+	slot    *slot // nil: the volume has none.
+}
+
+// slot is what a turn is.
+type slot struct {
+	// within ends when the slot is to be another's: the push that is made in it took long.
+	within  context.Context
 	release func(error)
 }
 
-func (t *turn) isAwaited() bool { return t.cancel != nil && t.release == nil }
+func (t *turn) isAwaited() bool { return t.cancel != nil && t.slot == nil }
+
+// until is the context of work in the slot, if there is one.
+func (t *turn) until(ctx context.Context) context.Context {
+	if t.slot == nil {
+		return ctx
+	}
+	return t.slot.within
+}
 
 // needsTurn tells whether work with the remote has to wait for a slot. Somebody waits for the
 // first push of a volume that no pod has any more.
@@ -26,7 +40,10 @@ func (v *Volume) needsTurn() bool {
 			return false
 		}
 	}
-	return v.turn.release == nil
+	if v.turn.slot != nil && v.turn.slot.within.Err() != nil {
+		v.endTurn(context.Canceled) // The tree took all of it.
+	}
+	return v.turn.slot == nil
 }
 
 // awaitTurn has the mail bring a slot.
@@ -37,8 +54,8 @@ func (v *Volume) awaitTurn() {
 	ctx, cancel := context.WithCancel(context.Background())
 	v.turn.cancel = cancel
 	v.turn.waiting.Go(func() {
-		if release, err := v.Remote.Turn(ctx); err == nil {
-			v.mail.put(func() { v.mail.turn = release })
+		if within, release, err := v.Remote.Turn(ctx); err == nil {
+			v.mail.put(func() { v.mail.turn = &slot{within: within, release: release} })
 		}
 	})
 }
@@ -51,15 +68,15 @@ func (v *Volume) endTurn(err error) {
 	v.turn.cancel()
 	v.turn.waiting.Wait()
 	v.takeTurn()
-	if v.turn.release != nil {
-		v.turn.release(err)
+	if v.turn.slot != nil {
+		v.turn.slot.release(err)
 	}
-	v.turn.cancel, v.turn.release = nil, nil
+	v.turn.cancel, v.turn.slot = nil, nil
 }
 
 // putTurn gives back a slot that was not used.
 func (v *Volume) putTurn() {
-	if v.turn.release != nil {
+	if v.turn.slot != nil {
 		v.endTurn(context.Canceled)
 	}
 }
@@ -69,6 +86,6 @@ func (v *Volume) takeTurn() {
 	v.mail.mu.Lock()
 	defer v.mail.mu.Unlock()
 	if v.mail.turn != nil {
-		v.turn.release, v.mail.turn = v.mail.turn, nil
+		v.turn.slot, v.mail.turn = v.mail.turn, nil
 	}
 }

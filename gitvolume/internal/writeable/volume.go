@@ -213,8 +213,8 @@ type mailbox struct {
 	arming     *Arming
 	credential bool
 	stop       *stopping
-	// turn gives back the slot that the volume waited for.
-	turn func(error)
+	// turn is the slot that the volume waited for.
+	turn *slot
 	// interrupt ends the network work that runs, when something comes that cannot wait.
 	interrupt context.CancelFunc
 }
