@@ -164,7 +164,7 @@ func (f *Fetches) serve(q *queue, dir string) {
 			f.end(q, batch, nil, fmt.Errorf("wait for a slot to fetch in: %w", err))
 			continue
 		}
-		ctx, batch, done := f.begin(q, within, release)
+		ctx, batch, done := f.begin(within, q, release)
 		err = f.together(ctx, q, batch)
 		done()
 		release(err)
@@ -173,7 +173,7 @@ func (f *Fetches) serve(q *queue, dir string) {
 
 // begin begins a batch, and gives the context of its fetch. When its slot is to be another's,
 // the fetch goes on without if somebody waits for it, and is called off if nobody does.
-func (f *Fetches) begin(q *queue, within context.Context, release func(error)) (ctx context.Context, batch []*fetch, done func()) {
+func (f *Fetches) begin(within context.Context, q *queue, release func(error)) (ctx context.Context, batch []*fetch, done func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	batch = q.begin()
