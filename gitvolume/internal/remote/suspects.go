@@ -48,11 +48,6 @@ func (s *Slots) isSuspect(w *waiter) bool {
 	return isSlow || s.silent[w.repository] || s.hosts[w.host].suspect
 }
 
-// isSilence tells of an error that a run had waited for.
-func IsSilence(err error) bool {
-	return errors.Is(err, ErrStalled) || errors.Is(err, ErrTimeout) || errors.Is(err, ErrUnreachable)
-}
-
 // longest is how long a run may keep other suspects waiting.
 func (s *Slots) longest(w *waiter) time.Duration { return max(longTurn, s.slow[w.repository]) }
 
