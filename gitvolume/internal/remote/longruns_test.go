@@ -145,11 +145,26 @@ func TestLongRunComesToItsEnd(t *testing.T) {
 			if _, err := r.run(Asking, "large", 25*time.Minute, nil); err == nil {
 				break
 			}
+			if took := time.Since(began); took > 12*time.Hour {
+				r.t.Fatalf("it is not done after %s", took)
+			}
 			time.Sleep(5 * time.Minute)
 		}
-		if took := time.Since(began); took > 12*time.Hour {
-			t.Errorf("it was done after %s", took)
+	})
+}
+
+// What takes long keeps those that were silent waiting for a while, and not for as long as it
+// may take.
+func TestLongRunMakesWayForSuspects(t *testing.T) {
+	inSlots(t, func(r *runs) {
+		r.background("dead", time.Minute, ErrStalled)
+		time.Sleep(2 * time.Minute)
+		r.push("long", time.Hour, nil)
+		time.Sleep(5 * time.Minute)
+		if waited, err := r.run(Asking, "dead", time.Second, nil); err != nil || waited != longTurn-5*time.Minute {
+			t.Errorf("it waited for %s, %v", waited, err)
 		}
+		r.wantOver("long")
 	})
 }
 
@@ -219,7 +234,7 @@ func TestNobodyIsOvertakenForEver(t *testing.T) {
 			case <-time.After(100 * time.Millisecond):
 			}
 			if i > 1000 {
-				t.Fatal("the last of them has no turn")
+				r.t.Fatal("the last of them has no turn")
 			}
 			go func() { _, _ = r.run(Asking, fmt.Sprint("new", i), time.Second, nil) }()
 		}
